@@ -1,0 +1,20 @@
+"""GET /dlq: a page of dead jobs."""
+
+from aws_lambda_powertools.event_handler import Response
+
+from job_retry.api import answer, create_app, read_query, serve
+from job_retry.runtime import engine
+from job_retry.schemas.lists import DeadLettersQuery
+from job_retry.views import list_view
+
+app = create_app()
+
+
+@app.get("/dlq")
+def list_dead_letters() -> Response[str]:
+    """Answer 200 with the page."""
+    request = read_query(app, DeadLettersQuery).request()
+    return answer(200, list_view(request, engine().list_jobs(request)))
+
+
+lambda_handler = serve(app)

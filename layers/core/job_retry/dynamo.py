@@ -1,0 +1,402 @@
+"""Jobs in DynamoDB: the only module that talks to it.
+
+One query on an id gives everything about a job; one index, by status and run_after,
+serves claims, expiry, lists and dead letters. See ``docs/architecture.md``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from job_retry import items
+from job_retry.dynamo_errors import ConditionFailedError, translated
+from job_retry.errors import StoreBusyError
+from job_retry.items import number, string
+from job_retry.job import Document, Status
+from job_retry.store import ChangedError, IdTakenError, Page, Partition
+from job_retry.transitions import Guard
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+    from job_retry.decisions import Change
+    from job_retry.items import Item
+    from job_retry.job import Attempt, Job
+    from job_retry.store import QueueRecord, Row, Start
+
+_BATCH_READ = 100  # keys that one BatchGetItem takes
+_BATCH_WRITE = 25  # items that one BatchWriteItem takes
+_BATCH_ROUNDS = 8  # calls for what a batch left unprocessed, before giving up
+
+# The one write of a claim. The length of the lease is the record's own, unless the claim
+# names one; so the record need not be read first.
+_CLAIM = (
+    "SET #status = :running, status_lane = :status_lane, run_after = :now + {lease_ms}, "
+    "run_lease_ms = {lease_ms}, attempts = attempts + :one, lease_token = :lease_token, "
+    "claimed_by = :claimed_by, last_attempted_at = :now, updated_at = :now"
+)
+# The index row may lag: only the record says whether the job still waits, and whether it
+# is due: a retry that was queued again for later is not.
+_STILL_WAITS_AND_IS_DUE = "#status = :queued AND run_after <= :now"
+
+_NO_SUCH_ITEM_YET = "attribute_not_exists(id)"
+_STATUS_AS_READ = "#status = :status_read"
+_LEASE_AS_READ = "lease_token = :lease_token_read"
+_LEASE_END_AS_READ = "run_after = :run_after_read"
+
+
+class DynamoStore:
+    """The store of the deployed stack, and of any local engine that speaks its protocol."""
+
+    def __init__(self, client: DynamoDBClient, *, jobs_table: str, control_table: str) -> None:
+        self._client = client
+        self._jobs = jobs_table
+        self._control = control_table
+
+    # -- writes ------------------------------------------------------------------------
+
+    def add(self, job: Job) -> None:
+        """Store a new job, its large payload first, so that no claim can miss it."""
+        if job.payload.part:
+            self._put_new(items.part_to_item(job.id, job.payload, job.enqueue_token))
+        try:
+            self._put_new(items.job_to_item(job))
+        except IdTakenError:
+            if job.payload.part:
+                self._delete_item(job.id, job.payload.part)
+            raise
+
+    def claim(
+        self,
+        row: Row,
+        *,
+        lease_token: str,
+        worker_id: str | None,
+        lease_seconds: int | None,
+        now: int,
+    ) -> Job:
+        """Lease a queued, due job in one conditional write of three units."""
+        running = Partition(
+            Status.RUNNING, row.partition.queue, row.partition.priority, row.partition.lane
+        )
+        values: Item = {
+            ":queued": string(Status.QUEUED),
+            ":running": string(Status.RUNNING),
+            ":status_lane": string(running.key),
+            ":now": number(now),
+            ":one": number(1),
+            ":lease_token": string(lease_token),
+            ":claimed_by": {"NULL": True} if worker_id is None else string(worker_id),
+        }
+        if lease_seconds is not None:
+            values[":lease_ms"] = number(lease_seconds * 1000)
+        lease_ms = "lease_ms" if lease_seconds is None else ":lease_ms"
+        try:
+            with translated():
+                answer = self._client.update_item(
+                    TableName=self._jobs,
+                    Key=items.key(row.id),
+                    UpdateExpression=_CLAIM.format(lease_ms=lease_ms),
+                    ConditionExpression=_STILL_WAITS_AND_IS_DUE,
+                    ExpressionAttributeNames={"#status": "status"},
+                    ExpressionAttributeValues=values,
+                    ReturnValues="ALL_NEW",
+                    ReturnValuesOnConditionCheckFailure="ALL_OLD",
+                )
+        except ConditionFailedError as failed:
+            job = _job_or_none(failed.item)
+            # The SDK repeats a call whose answer was lost: the claim may be our own.
+            if job is not None and job.lease_token == lease_token:
+                return job
+            raise ChangedError(job) from None
+        return items.job_from_item(answer["Attributes"])
+
+    def apply(self, change: Change) -> Job:
+        """Write a change if the job is still as decided on."""
+        result = change.values.get("result")
+        apart = result if isinstance(result, Document) and result.part else None
+        if apart is not None:
+            self._put(items.part_to_item(change.before.id, apart, change.before.enqueue_token))
+        update: Any = self._update(change)
+        try:
+            if change.attempt is None:
+                with translated():
+                    answer = self._client.update_item(**update, ReturnValues="ALL_NEW")
+                return items.job_from_item(answer["Attributes"])
+            history = items.attempt_to_item(change.before.id, change.attempt)
+            with translated():
+                self._client.transact_write_items(
+                    TransactItems=[
+                        {"Update": update},
+                        {"Put": {"TableName": self._jobs, "Item": history}},
+                    ]
+                )
+        except ConditionFailedError as failed:
+            job = _job_or_none(failed.item)
+            if job is not None and job.fingerprint == change.values.get("fingerprint", ""):
+                return job  # our own write, whose answer the SDK did not get
+            if apart is not None and apart.part is not None and not _refers_to(job, apart.part):
+                self._delete_item(change.before.id, apart.part)
+            raise ChangedError(job) from None
+        return change.after
+
+    def delete(self, change: Change) -> None:
+        """Remove a job's record, then the rest: what is left of a broken delete is unseen."""
+        condition, names, values = _condition(change)
+        try:
+            with translated():
+                self._client.delete_item(
+                    TableName=self._jobs,
+                    Key=items.key(change.before.id),
+                    ConditionExpression=condition,
+                    ExpressionAttributeNames=names,
+                    ExpressionAttributeValues=values,
+                    ReturnValuesOnConditionCheckFailure="ALL_OLD",
+                )
+        except ConditionFailedError as failed:
+            if failed.item is not None:
+                raise ChangedError(items.job_from_item(failed.item)) from None
+            # no item: gone already, by us or another
+        self.sweep(change.before.id)
+
+    def sweep(self, job_id: int) -> bool:
+        """Remove what an interrupted delete left behind; say whether there was anything."""
+        keys = [
+            {"id": item["id"], "part": item["part"]}
+            for item in self._query_job(job_id, ProjectionExpression="id, part")
+        ]
+        if any(key["part"]["S"] == items.RECORD for key in keys):
+            return False
+        for some in _chunks(keys, _BATCH_WRITE):
+            self._delete_all(some)
+        return bool(keys)
+
+    # -- reads -------------------------------------------------------------------------
+
+    def read(self, job_id: int, *, consistent: bool = False) -> Job | None:
+        """Return a job's record: half a read unit, a whole one when consistent."""
+        with translated():
+            answer = self._client.get_item(
+                TableName=self._jobs, Key=items.key(job_id), ConsistentRead=consistent
+            )
+        return _job_or_none(answer.get("Item"))
+
+    def read_whole(self, job_id: int) -> tuple[Job, list[Attempt]] | None:
+        """Return a job with payload and result, and its history, oldest first."""
+        parts = {item["part"]["S"]: item for item in self._query_job(job_id)}
+        if items.RECORD not in parts:
+            return None
+        job = items.job_from_item(parts[items.RECORD])
+        attempts = [
+            items.attempt_from_item(item)
+            for part, item in parts.items()
+            if part.startswith(items.ATTEMPT)
+        ]
+        return (
+            items.with_documents(job, parts),
+            sorted(attempts, key=lambda attempt: attempt.number),
+        )
+
+    def read_many(self, job_ids: Sequence[int]) -> dict[int, Job]:
+        """Return the records of those jobs that exist."""
+        found: dict[int, Job] = {}
+        for some in _chunks(sorted(set(job_ids)), _BATCH_READ):
+            wanted: Any = {self._jobs: {"Keys": [items.key(job_id) for job_id in some]}}
+            for _ in range(_BATCH_ROUNDS):
+                with translated():
+                    answer = self._client.batch_get_item(RequestItems=wanted)
+                jobs = map(items.job_from_item, answer["Responses"].get(self._jobs, []))
+                found |= {job.id: job for job in jobs}
+                wanted = answer.get("UnprocessedKeys")
+                if not wanted:
+                    break
+            else:
+                raise StoreBusyError("DynamoDB is throttling this table")
+        return found
+
+    def read_document(self, job_id: int, document: Document) -> Document:
+        """Return a document that stands apart with its text."""
+        if document.part is None:
+            return document
+        key = items.key(job_id, document.part)
+        # It was written before the record that refers to it; a cheap read that comes too
+        # soon after misses it, a consistent one does not.
+        for consistent in (False, True):
+            with translated():
+                answer = self._client.get_item(
+                    TableName=self._jobs, Key=key, ConsistentRead=consistent
+                )
+            if "Item" in answer:
+                return Document(document.size, answer["Item"]["text"]["S"], document.part)
+        return document  # deleted since
+
+    def rows(
+        self,
+        partition: Partition,
+        *,
+        limit: int,
+        newest_first: bool = False,
+        start: Start | None = None,
+    ) -> Page:
+        """Return the first rows of a partition: half a read unit for about forty."""
+        condition = "status_lane = :status_lane"
+        values: Item = {":status_lane": string(partition.key)}
+        resume: dict[str, Any] = {}
+        if start is not None and start.after_id is not None:
+            resume["ExclusiveStartKey"] = {
+                **items.key(start.after_id),
+                "status_lane": string(partition.key),
+                "run_after": number(start.run_after),
+            }
+        elif start is not None:
+            operator = ("<" if newest_first else ">") + ("=" if start.inclusive else "")
+            condition += f" AND run_after {operator} :start"
+            values[":start"] = number(start.run_after)
+        with translated():
+            answer = self._client.query(
+                TableName=self._jobs,
+                IndexName=items.INDEX,
+                KeyConditionExpression=condition,
+                ExpressionAttributeValues=values,
+                ScanIndexForward=not newest_first,
+                Limit=limit,
+                **resume,
+            )
+        rows = [items.row_from_item(item, partition) for item in answer["Items"]]
+        return Page(rows, more="LastEvaluatedKey" in answer)
+
+    # -- queues ------------------------------------------------------------------------
+
+    def queue(self, name: str) -> QueueRecord | None:
+        """Return what is known of a queue; None if it never had a job."""
+        with translated():
+            answer = self._client.get_item(
+                TableName=self._control, Key=items.queue_key(name), ConsistentRead=True
+            )
+        return items.queue_from_item(answer["Item"]) if "Item" in answer else None
+
+    def queues(self) -> list[QueueRecord]:
+        """Return all queues, by name."""
+        return [
+            items.queue_from_item(item)
+            for item in self._query(
+                TableName=self._control,
+                KeyConditionExpression="pk = :pk",
+                ExpressionAttributeValues={":pk": items.QUEUES},
+                ConsistentRead=True,
+            )
+        ]
+
+    def register(self, name: str, priority: int) -> QueueRecord:
+        """Note that a queue has jobs of a priority; repeating it changes nothing."""
+        with translated():
+            answer = self._client.update_item(
+                TableName=self._control,
+                Key=items.queue_key(name),
+                UpdateExpression="ADD priorities :priority",
+                ExpressionAttributeValues={":priority": {"NS": [str(priority)]}},
+                ReturnValues="ALL_NEW",
+            )
+        return items.queue_from_item(answer["Attributes"])
+
+    # -- the calls ---------------------------------------------------------------------
+
+    def _update(self, change: Change) -> dict[str, Any]:
+        """Return the update that sets a change's values, and no others."""
+        condition, names, values = _condition(change)
+        item = items.job_to_item(change.after)
+        written = items.attributes_of(change.values)
+        names |= {f"#{name}": name for name in written}
+        values |= {f":{name}": item[name] for name in written if name in item}
+        sets = ", ".join(f"#{name} = :{name}" for name in written if name in item)
+        removes = ", ".join(f"#{name}" for name in written if name not in item)
+        return {
+            "TableName": self._jobs,
+            "Key": items.key(change.before.id),
+            "UpdateExpression": f"SET {sets}" + (f" REMOVE {removes}" if removes else ""),
+            "ConditionExpression": condition,
+            "ExpressionAttributeNames": names,
+            "ExpressionAttributeValues": values,
+            "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+        }
+
+    def _put_new(self, item: Item) -> None:
+        try:
+            with translated():
+                self._client.put_item(
+                    TableName=self._jobs,
+                    Item=item,
+                    ConditionExpression=_NO_SUCH_ITEM_YET,
+                    ReturnValuesOnConditionCheckFailure="ALL_OLD",
+                )
+        except ConditionFailedError as failed:
+            # Ours, if the SDK repeated a put whose answer was lost.
+            if failed.item is None or failed.item["enqueue_token"] != item["enqueue_token"]:
+                raise IdTakenError from None
+
+    def _put(self, item: Item) -> None:
+        with translated():
+            self._client.put_item(TableName=self._jobs, Item=item)
+
+    def _delete_item(self, job_id: int, part: str) -> None:
+        with translated():
+            self._client.delete_item(TableName=self._jobs, Key=items.key(job_id, part))
+
+    def _delete_all(self, keys: Sequence[Item]) -> None:
+        unwritten: Any = {self._jobs: [{"DeleteRequest": {"Key": key}} for key in keys]}
+        for _ in range(_BATCH_ROUNDS):
+            with translated():
+                unwritten = self._client.batch_write_item(RequestItems=unwritten).get(
+                    "UnprocessedItems"
+                )
+            if not unwritten:
+                return
+        raise StoreBusyError("DynamoDB is throttling this table")
+
+    def _query_job(self, job_id: int, **more: Any) -> Iterator[Item]:
+        return self._query(
+            TableName=self._jobs,
+            KeyConditionExpression="id = :id",
+            ExpressionAttributeValues={":id": number(job_id)},
+            ConsistentRead=True,
+            **more,
+        )
+
+    def _query(self, **query: Any) -> Iterator[Item]:
+        while True:
+            with translated():
+                answer = self._client.query(**query)
+            yield from answer["Items"]
+            if "LastEvaluatedKey" not in answer:
+                return
+            query["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
+
+
+def _condition(change: Change) -> tuple[str, dict[str, str], Item]:
+    """Return the condition that a change's edge in the transition table demands."""
+    clauses = [_STATUS_AS_READ]
+    names = {"#status": "status"}
+    values: Item = {":status_read": string(change.before.status)}
+    if Guard.LEASE in change.transition.guards:
+        clauses.append(_LEASE_AS_READ)
+        values[":lease_token_read"] = string(change.before.lease_token or "")
+    if Guard.LEASE_END in change.transition.guards:
+        clauses.append(_LEASE_END_AS_READ)
+        values[":run_after_read"] = number(change.before.run_after)
+    return " AND ".join(clauses), names, values
+
+
+def _job_or_none(item: Any) -> Job | None:
+    return None if item is None else items.job_from_item(item)
+
+
+def _refers_to(job: Job | None, part: str) -> bool:
+    """Say whether a job's result is, or may be, the item of this name."""
+    return job is None or (job.result is not None and job.result.part == part)
+
+
+def _chunks(sequence: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
+    for start in range(0, len(sequence), size):
+        yield sequence[start : start + size]

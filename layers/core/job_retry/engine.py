@@ -1,0 +1,326 @@
+"""What the queue can do: each verb decides purely, then writes once.
+
+An engine is given its store, its clock and its source of chance, and keeps nothing but a
+short memory of the queues' records.
+"""
+
+from collections.abc import Callable
+from contextlib import suppress
+from random import Random
+
+from job_retry import decisions, ids
+from job_retry.claiming import Claimer, ClaimRequest, Taken
+from job_retry.clock import Clock
+from job_retry.decisions import Change
+from job_retry.delivery import deliverable
+from job_retry.errors import InvalidFieldError, JobNotFoundError, JobRetryError, StoreBusyError
+from job_retry.expiry import Expirer
+from job_retry.job import Attempt, Job, NewJob
+from job_retry.listing import ListAnswer, ListRequest, list_jobs
+from job_retry.queues import QueueDirectory
+from job_retry.store import ChangedError, IdTakenError, JobStore, Observer
+from job_retry.transitions import Action
+
+_ROUNDS = 10  # decisions on one request before the job is called too busy
+
+
+class Engine:
+    """The queue."""
+
+    def __init__(
+        self,
+        store: JobStore,
+        *,
+        clock: Clock,
+        random: Random,
+        require_lease_token: bool = False,
+        observer: Observer = lambda _action, _job: None,
+    ) -> None:
+        """Put the queue together.
+
+        Args:
+            store: where the jobs are.
+            clock: what time it is.
+            random: where ids, tokens, jitter and choices come from; unguessable in earnest.
+            require_lease_token: refuse to settle a job without the lease's token.
+            observer: told of each write.
+        """
+        self._store = store
+        self._clock = clock
+        self._random = random
+        self._require_lease_token = require_lease_token
+        self._observer = observer
+        self._queues = QueueDirectory(store, clock)
+        self._claimer = Claimer(store, random)
+        self._expirer = Expirer(store, random, observer)
+
+    # -- enqueue and look --------------------------------------------------------------
+
+    def enqueue(self, new: NewJob) -> Job:
+        """Store a new job and return it."""
+        record = self._queues.ensure(new.queue, new.priority)
+        now = self._clock()
+        while True:
+            job = decisions.enqueue(
+                new,
+                job_id=ids.new_id(now, self._random),
+                lane=self._random.randrange(record.lanes_write),
+                enqueue_token=f"{self._random.getrandbits(64):016x}",
+                now=now,
+            )
+            try:
+                self._store.add(job)
+            except IdTakenError:
+                continue
+            self._observer(Action.ENQUEUE, job)
+            return job
+
+    def get(self, job_id: int) -> tuple[Job, list[Attempt]]:
+        """Return a job with payload, result and history.
+
+        Raises:
+            JobNotFoundError: there is none.
+        """
+        found = self._store.read_whole(job_id)
+        if found is None:
+            raise JobNotFoundError(job_id)
+        return found
+
+    def list_jobs(self, request: ListRequest) -> ListAnswer:
+        """Return a page of jobs.
+
+        Raises:
+            InvalidFieldError: a junk cursor.
+            TooCostlyError: it would take over 10,000 reads.
+        """
+        if request.queue is None:
+            return list_jobs(self._store, request, self._queues.all())
+        return list_jobs(self._store, request, [self._queues.refresh(request.queue)])
+
+    # -- claim -------------------------------------------------------------------------
+
+    def claim(self, request: ClaimRequest) -> Taken:
+        """Lease due jobs to a worker, each with its payload and a fresh lease token.
+
+        Before it says that there is nothing, it makes sure that no new priority was
+        overlooked, and takes up leases that have expired.
+        """
+        now = self._clock()
+        records = [self._queues.get(name) for name in request.queues]
+        taken = self._claimer.take(request, records, now)
+        if not taken.jobs:
+            fresh = [self._queues.refresh(name) for name in request.queues]
+            if self._expirer.expire_some(fresh, now) or fresh != records:
+                taken = self._claimer.take(request, fresh, now)
+        for job in taken.jobs:
+            self._observer(Action.CLAIM, job)
+        taken.jobs = deliverable(self._store, taken.jobs, self._give_back)
+        return taken
+
+    def _give_back(self, job: Job) -> None:
+        with suppress(JobRetryError):  # at worst the lease ends by itself
+            self.release(job.id, lease_token=job.lease_token)
+
+    # -- what the holder of a lease does -----------------------------------------------
+
+    def heartbeat(
+        self,
+        job_id: int,
+        *,
+        lease_token: str | None = None,
+        lease_seconds: int | None = None,
+        progress: str | None = None,
+    ) -> Job:
+        """Renew a lease; see `decisions.heartbeat`.
+
+        Raises:
+            JobNotFoundError, WrongStatusError, LeaseLostError: nothing was changed.
+        """
+        self._check_token(lease_token)
+        now = self._clock()
+        return self._decide(
+            Action.HEARTBEAT,
+            job_id,
+            lambda job: decisions.heartbeat(
+                job,
+                lease_token=lease_token,
+                lease_seconds=lease_seconds,
+                progress=progress,
+                now=now,
+            ),
+        )
+
+    def complete(self, job_id: int, *, lease_token: str | None = None, result: str = "null") -> Job:
+        """End a job with its result, JSON text; asked again, the same answer.
+
+        Raises:
+            JobNotFoundError, WrongStatusError, LeaseLostError: nothing was changed.
+        """
+        self._check_token(lease_token)
+        now = self._clock()
+        return self._decide(
+            Action.COMPLETE,
+            job_id,
+            lambda job: decisions.complete(job, lease_token=lease_token, result=result, now=now),
+        )
+
+    def fail(
+        self,
+        job_id: int,
+        *,
+        error: str,
+        lease_token: str | None = None,
+        retry_in_seconds: int | None = None,
+        retry: bool = True,
+    ) -> Job:
+        """End a run that failed: queued again after its backoff, or dead.
+
+        Args:
+            job_id: which job.
+            error: why; cut at 4 KB.
+            lease_token: of the claim.
+            retry_in_seconds: the wait, in place of the formula.
+            retry: False for straight to dead.
+
+        Raises:
+            JobNotFoundError, WrongStatusError, LeaseLostError: nothing was changed.
+        """
+        self._check_token(lease_token)
+        now = self._clock()
+        return self._decide(
+            Action.FAIL,
+            job_id,
+            lambda job: decisions.fail(
+                job,
+                lease_token=lease_token,
+                error=error,
+                retry_in_seconds=retry_in_seconds,
+                retry=retry,
+                now=now,
+                random=self._random,
+            ),
+        )
+
+    def release(
+        self,
+        job_id: int,
+        *,
+        lease_token: str | None = None,
+        run_after: int | None = None,
+        delay_seconds: int | None = None,
+    ) -> Job:
+        """Give a claimed job back unworked, due at once, then, or after a delay.
+
+        Raises:
+            JobNotFoundError, WrongStatusError, LeaseLostError: nothing was changed.
+        """
+        self._check_token(lease_token)
+        now = self._clock()
+        return self._decide(
+            Action.RELEASE,
+            job_id,
+            lambda job: decisions.release(
+                job,
+                lease_token=lease_token,
+                run_after=run_after,
+                delay_seconds=delay_seconds,
+                now=now,
+            ),
+        )
+
+    # -- what a person does ------------------------------------------------------------
+
+    def cancel(self, job_id: int) -> Job:
+        """Take a waiting job out for good.
+
+        Raises:
+            JobNotFoundError, WrongStatusError: nothing was changed.
+        """
+        now, fingerprint = self._clock(), self._new_fingerprint()
+        return self._decide(
+            Action.CANCEL,
+            job_id,
+            lambda job: decisions.cancel(job, fingerprint=fingerprint, now=now),
+        )
+
+    def requeue(self, job_id: int, *, run_after: int | None = None) -> Job:
+        """Give a dead job all its attempts again.
+
+        Raises:
+            JobNotFoundError, WrongStatusError: nothing was changed.
+        """
+        now, fingerprint = self._clock(), self._new_fingerprint()
+        return self._decide(
+            Action.REQUEUE,
+            job_id,
+            lambda job: decisions.requeue(
+                job, run_after=run_after, fingerprint=fingerprint, now=now
+            ),
+        )
+
+    def delete(self, job_id: int) -> None:
+        """Drop an ended job and all that belongs to it.
+
+        Raises:
+            JobNotFoundError, WrongStatusError: nothing was changed.
+        """
+        job = self._store.read(job_id, consistent=True)
+        for _ in range(_ROUNDS):
+            if job is None:
+                if self._store.sweep(job_id):
+                    return
+                raise JobNotFoundError(job_id)
+            try:
+                self._store.delete(decisions.delete(job))
+            except ChangedError as changed:
+                job = changed.job
+                continue
+            self._observer(Action.DELETE, job)
+            return
+        raise StoreBusyError(_TOO_BUSY)
+
+    def expire_leases(self, *, may_go_on: Callable[[], bool] = lambda: True) -> int:
+        """Take up every lease that has ended, and return how many; see `Expirer`."""
+        return self._expirer.expire_all(self._queues.all(), self._clock(), may_go_on)
+
+    # -- decide, then write once -------------------------------------------------------
+
+    def _decide(self, action: Action, job_id: int, decide: Callable[[Job], Change | None]) -> Job:
+        """Read, decide, write under the condition that what was read still holds.
+
+        The first read is the cheap one. A decision to write is safe on a stale record:
+        the condition fails, shows the job as it is, and the decision is made again. A
+        decision to refuse is not, and is made again on a consistent read.
+        """
+        job = self._store.read(job_id)
+        current = False
+        for _ in range(_ROUNDS):
+            try:
+                if job is None:
+                    raise JobNotFoundError(job_id)
+                change = decide(job)
+            except JobRetryError:
+                if current:
+                    raise
+                job, current = self._store.read(job_id, consistent=True), True
+                continue
+            if change is None:
+                return job
+            try:
+                after = self._store.apply(change)
+            except ChangedError as changed:
+                job, current = changed.job, changed.job is not None
+                continue
+            self._observer(action, after)
+            return after
+        raise StoreBusyError(_TOO_BUSY)
+
+    def _check_token(self, lease_token: str | None) -> None:
+        if self._require_lease_token and lease_token is None:
+            raise InvalidFieldError("lease_token", "is required here")
+
+    def _new_fingerprint(self) -> str:
+        return f"{self._random.getrandbits(96):024x}"
+
+
+_TOO_BUSY = "others keep changing this job"

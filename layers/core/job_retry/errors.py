@@ -1,0 +1,130 @@
+"""Everything that can be wrong with a request, in the queue's own words.
+
+One base; each child's ``code`` is what a program may rely on. The domain knows nothing
+of HTTP: ``api.py`` holds the one table from these to answers.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from job_retry.job import Job
+    from job_retry.transitions import Action
+
+
+class JobRetryError(Exception):
+    """Something about the request or the queue's state forbids it; nothing was changed."""
+
+    code: str = "error"
+
+
+class InvalidFieldError(JobRetryError):
+    """A field of the request is not acceptable.
+
+    Attributes:
+        field: its name as the caller wrote it.
+    """
+
+    code = "invalid_field"
+
+    def __init__(self, field: str, message: str) -> None:
+        super().__init__(message)
+        self.field = field
+
+
+class InvalidJsonError(JobRetryError):
+    """The request's body is not JSON in UTF-8."""
+
+    code = "invalid_json"
+
+
+class MediaTypeError(JobRetryError):
+    """The request's body is not declared as JSON."""
+
+    code = "unsupported_media_type"
+
+
+class TooLargeError(JobRetryError):
+    """A field's JSON text is over its size limit."""
+
+    code = "too_large"
+
+    def __init__(self, field: str, size: int, limit: int) -> None:
+        super().__init__(f"{field} is {size:,} bytes of JSON; the limit is {limit:,}")
+        self.field = field
+
+
+class TooCostlyError(JobRetryError):
+    """A list would read more of the index than one request may.
+
+    Attributes:
+        next_cursor: where the reading stopped; a list with this cursor goes on from there.
+    """
+
+    code = "too_costly"
+
+    def __init__(self, reads: int, next_cursor: str | None) -> None:
+        super().__init__(
+            f"more than {reads:,} reads: narrow the filter (status, queue), or go on from "
+            "next_cursor in place of page"
+        )
+        self.next_cursor = next_cursor
+
+
+class JobNotFoundError(JobRetryError):
+    """There is no job with this id."""
+
+    code = "not_found"
+
+    def __init__(self, job_id: int | str) -> None:
+        super().__init__(f"there is no job {job_id}")
+
+
+class StateError(JobRetryError):
+    """The job's present state forbids the request.
+
+    Attributes:
+        job: the job as it stands.
+    """
+
+    def __init__(self, message: str, job: Job) -> None:
+        super().__init__(message)
+        self.job = job
+
+
+class WrongStatusError(StateError):
+    """The action is not possible from the job's status.
+
+    Attributes:
+        code: ``not_running``, ``not_queued``, ``not_dead`` or ``not_ended``.
+    """
+
+    def __init__(self, action: Action, expected: frozenset[str], job: Job) -> None:
+        super().__init__(f"cannot {action} job {job.id}: it is {job.status}", job)
+        self.code = f"not_{next(iter(expected))}" if len(expected) == 1 else "not_ended"
+
+
+class LeaseLostError(StateError):
+    """The lease token is not the one that holds the job: it expired, or was settled."""
+
+    code = "lease_lost"
+
+    def __init__(self, job: Job) -> None:
+        super().__init__(f"this lease no longer holds job {job.id}: it is {job.status}", job)
+
+
+class StoreError(JobRetryError):
+    """The store could not serve the request; it may be sent again after a pause."""
+
+
+class StoreBusyError(StoreError):
+    """DynamoDB throttled the request, or the job is fought over."""
+
+    code = "throttled"
+
+
+class StoreUnavailableError(StoreError):
+    """DynamoDB did not answer, or failed."""
+
+    code = "unavailable"

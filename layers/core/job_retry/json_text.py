@@ -1,0 +1,175 @@
+"""JSON kept as text: what a caller sends comes back equal, whatever it is.
+
+Payloads, results and progress are never turned into Python or DynamoDB numbers, which
+would round a large integer, refuse a float or trip over a lone surrogate. A request's
+body is taken apart into the text of its members, and an answer is put together from such
+texts again.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from json.decoder import scanstring  # type: ignore[attr-defined]
+from typing import Any, NoReturn
+
+from job_retry.errors import InvalidFieldError, InvalidJsonError
+
+MAX_DEPTH = 500
+"""Arrays and objects inside each other; deeper, common JSON parsers give up in turn."""
+
+_SPACE = re.compile(r"[ \t\n\r]*")
+_STRING_OR_SPACE = re.compile(r'"(?:[^"\\]|\\.)*"|[ \t\n\r]+')
+_STRING_OR_BRACKET = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}]')
+
+
+class JsonText(str):
+    """A JSON value as its compact text."""
+
+    __slots__ = ()
+
+
+def members(body: str) -> dict[str, JsonText]:
+    """Take a JSON object apart into the compact text of each member.
+
+    Raises:
+        InvalidJsonError: the body is not JSON.
+        InvalidFieldError: it is no object, or one of its members is nested too deeply.
+    """
+    at = _skip_space(body, 0)
+    if body[at : at + 1] != "{":
+        _parse(body, at)
+        raise InvalidFieldError("body", "must be a JSON object")
+    found: dict[str, JsonText] = {}
+    at = _skip_space(body, at + 1)
+    if body[at : at + 1] == "}":
+        _expect_end(body, at + 1)
+        return found
+    while True:
+        if body[at : at + 1] != '"':
+            _broken(body, at, "a member's name in quotes")
+        name, at = _string(body, at)
+        at = _skip_space(body, at)
+        if body[at : at + 1] != ":":
+            _broken(body, at, "':'")
+        start = _skip_space(body, at + 1)
+        _check_depth(body, start, name)
+        end = _parse(body, start)
+        found[name] = compact(body[start:end])
+        at = _skip_space(body, end)
+        separator = body[at : at + 1]
+        if separator == "}":
+            _expect_end(body, at + 1)
+            return found
+        if separator != ",":
+            _broken(body, at, "',' or '}'")
+        at = _skip_space(body, at + 1)
+
+
+def value(text: JsonText) -> Any:
+    """Return what a member's text means, as Python has it."""
+    try:
+        return json.loads(text)
+    except ValueError:  # an integer of more digits than Python cares to read
+        return str(text)
+
+
+def compact(text: str) -> JsonText:
+    """Write JSON without blanks between tokens and without needless escapes.
+
+    So the same value has the same size, whoever's encoder wrote it. Numbers and lone
+    surrogates stay as they were written.
+    """
+    return JsonText(_STRING_OR_SPACE.sub(_compact_token, text))
+
+
+def render(fields: Mapping[str, object]) -> JsonText:
+    """Write an object; members that are `JsonText` go in as they are."""
+    return JsonText(
+        "{" + ",".join(f"{json.dumps(name)}:{_render(each)}" for name, each in fields.items()) + "}"
+    )
+
+
+def render_all(texts: Iterable[JsonText]) -> JsonText:
+    """Write an array of values that are texts already."""
+    return JsonText("[" + ",".join(texts) + "]")
+
+
+def encoded_size(text: str) -> int:
+    """Return the bytes that a text takes as a string inside Lambda's own JSON answer."""
+    return len(json.dumps(text))
+
+
+def _render(item: object) -> str:
+    if isinstance(item, JsonText):
+        return item
+    return json.dumps(item, separators=(",", ":"))
+
+
+def _compact_token(match: re.Match[str]) -> str:
+    token = match.group()
+    if token[0] != '"':
+        return ""
+    if "\\" not in token:
+        return token
+    plain = json.dumps(json.loads(token), ensure_ascii=False)
+    try:
+        plain.encode()
+    except UnicodeEncodeError:
+        return json.dumps(json.loads(token))
+    return plain
+
+
+def _check_depth(body: str, start: int, name: str) -> None:
+    """Refuse deep nesting before a recursive parser meets it."""
+    if body.count("[", start) + body.count("{", start) <= MAX_DEPTH:
+        return
+    depth = 0
+    for token in _STRING_OR_BRACKET.finditer(body, start):
+        bracket = token.group()
+        if bracket in "[{":
+            depth += 1
+            if depth > MAX_DEPTH:
+                raise InvalidFieldError(name, f"is nested more than {MAX_DEPTH} deep")
+        elif bracket in "]}":
+            depth -= 1
+        if depth <= 0:
+            return
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    msg = f"{name} is not JSON"
+    raise InvalidJsonError(msg)
+
+
+# Only where a value ends is asked here, so its numbers are left as text.
+_DECODER = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=_refuse_constant)
+
+
+def _parse(body: str, at: int) -> int:
+    try:
+        _, end = _DECODER.raw_decode(body, at)
+    except (ValueError, RecursionError) as error:
+        raise InvalidJsonError(str(error)) from None
+    return end
+
+
+def _string(body: str, at: int) -> tuple[str, int]:
+    try:
+        text, end = scanstring(body, at + 1, True)  # noqa: FBT003 - the C function's own signature
+    except ValueError as error:
+        raise InvalidJsonError(str(error)) from None
+    return text, end
+
+
+def _skip_space(body: str, at: int) -> int:
+    match = _SPACE.match(body, at)
+    return match.end() if match else at
+
+
+def _expect_end(body: str, at: int) -> None:
+    if _skip_space(body, at) != len(body):
+        _broken(body, at, "the end")
+
+
+def _broken(body: str, at: int, expected: str) -> NoReturn:
+    raise InvalidJsonError(str(json.JSONDecodeError(f"Expecting {expected}", body, at)))

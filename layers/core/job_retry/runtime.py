@@ -1,0 +1,59 @@
+"""The one engine of a process, put together from its environment on first use."""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from random import SystemRandom
+from typing import TYPE_CHECKING
+
+import boto3
+from botocore.config import Config
+
+from job_retry.clock import system_clock
+from job_retry.dynamo import DynamoStore
+from job_retry.engine import Engine
+from job_retry.observability import observe
+from job_retry.parallel import THREADS
+from job_retry.settings import Settings
+
+if TYPE_CHECKING:
+    from job_retry.clock import Clock
+
+_CLIENT = Config(
+    # A table answers in milliseconds: what has not by then is asked again, well inside the
+    # time that an API's caller waits.
+    connect_timeout=1,
+    read_timeout=3,
+    retries={"mode": "standard", "total_max_attempts": 4},
+    max_pool_connections=THREADS,
+)
+
+_clock: Clock = system_clock
+
+
+def use_clock(clock: Clock) -> None:
+    """Take the time from elsewhere from now on, as tests of the local server do."""
+    global _clock  # noqa: PLW0603 - the process's clock is just that
+    _clock = clock
+
+
+def _now() -> int:
+    return _clock()
+
+
+@cache
+def engine() -> Engine:
+    """Return the process's engine, with one DynamoDB client."""
+    settings = Settings.from_environment(os.environ)
+    client = boto3.client("dynamodb", endpoint_url=settings.endpoint_url, config=_CLIENT)
+    store = DynamoStore(
+        client, jobs_table=settings.jobs_table, control_table=settings.control_table
+    )
+    return Engine(
+        store,
+        clock=_now,
+        random=SystemRandom(),
+        require_lease_token=settings.require_lease_token,
+        observer=observe,
+    )

@@ -1,0 +1,81 @@
+"""The kinds of fields that requests are made of."""
+
+from typing import Annotated, ClassVar
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    InstanceOf,
+    StringConstraints,
+)
+
+from job_retry.backoff import MAX_DELAY_SECONDS
+from job_retry.clock import MAX_MOMENT, MIN_MOMENT, from_rfc3339
+from job_retry.errors import TooLargeError
+from job_retry.json_text import JsonText
+
+MAX_DOCUMENT_BYTES = 256 * 1024
+MAX_PROGRESS_BYTES = 1024
+_MAX_LEASE_SECONDS = 12 * 3600
+
+
+class Body(BaseModel):
+    """A request's body. Nothing is converted, and nothing unknown is let pass.
+
+    Attributes:
+        json_texts: fields that stay JSON text.
+    """
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    json_texts: ClassVar[frozenset[str]] = frozenset()
+
+
+class NoBody(Body):
+    """The body of a request that needs none: empty, or an empty object."""
+
+
+def _moment(given: object) -> object:
+    if isinstance(given, str):
+        given = from_rfc3339(given)
+    elif type(given) is not int:
+        message = "must be RFC 3339 with an offset, or integer milliseconds since 1970"
+        raise ValueError(message)
+    elif 0 <= given < MIN_MOMENT:
+        message = "looks like seconds; must be milliseconds since 1970"
+        raise ValueError(message)
+    if not MIN_MOMENT <= given <= MAX_MOMENT:
+        message = "must be between the years 1973 and 9999"
+        raise ValueError(message)
+    return given
+
+
+def _without_surrogates(given: object) -> object:
+    """Mend what UTF-8 cannot carry: the report of a failure must not fail for it."""
+    return given.encode("utf-8", "replace").decode() if isinstance(given, str) else given
+
+
+def _at_most(field: str, limit: int) -> AfterValidator:
+    def check(text: JsonText) -> JsonText:
+        size = len(text.encode())
+        if size > limit:
+            raise TooLargeError(field, size, limit)
+        return text
+
+    return AfterValidator(check)
+
+
+Queue = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._-]{1,128}$")]
+JobType = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._:/-]{1,128}$")]
+WorkerId = Annotated[str, StringConstraints(pattern=r"^[^\x00-\x1f\x7f-\x9f]{1,128}$")]
+LeaseToken = Annotated[str, StringConstraints(min_length=1, max_length=128)]
+ErrorText = Annotated[str, BeforeValidator(_without_surrogates)]
+Moment = Annotated[int, BeforeValidator(_moment)]
+LeaseSeconds = Annotated[int, Field(ge=1, le=_MAX_LEASE_SECONDS)]
+DelaySeconds = Annotated[int, Field(ge=0, le=MAX_DELAY_SECONDS)]
+Payload = Annotated[InstanceOf[JsonText], _at_most("payload", MAX_DOCUMENT_BYTES)]
+Result = Annotated[InstanceOf[JsonText], _at_most("result", MAX_DOCUMENT_BYTES)]
+Progress = Annotated[InstanceOf[JsonText], _at_most("progress", MAX_PROGRESS_BYTES)]

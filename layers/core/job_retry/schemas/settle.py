@@ -1,0 +1,67 @@
+"""What the holder of a lease sends: complete, fail, heartbeat, release."""
+
+from typing import ClassVar, Self
+
+from pydantic import model_validator
+
+from job_retry.json_text import JsonText
+from job_retry.schemas.fields import (
+    Body,
+    DelaySeconds,
+    ErrorText,
+    LeaseSeconds,
+    LeaseToken,
+    Moment,
+    Progress,
+    Result,
+)
+
+
+class CompleteBody(Body):
+    """POST /jobs/{id}/complete."""
+
+    json_texts: ClassVar[frozenset[str]] = frozenset({"result"})
+
+    lease_token: LeaseToken | None = None
+    result: Result = JsonText("null")
+
+
+class FailBody(Body):
+    """POST /jobs/{id}/fail."""
+
+    lease_token: LeaseToken | None = None
+    error: ErrorText
+    retry_in_seconds: DelaySeconds | None = None
+    retry: bool = True
+
+    @model_validator(mode="after")
+    def _no_delay_without_retry(self) -> Self:
+        if not self.retry and self.retry_in_seconds is not None:
+            message = "retry_in_seconds makes no sense with retry: false"
+            raise ValueError(message)
+        return self
+
+
+class HeartbeatBody(Body):
+    """POST /jobs/{id}/heartbeat."""
+
+    json_texts: ClassVar[frozenset[str]] = frozenset({"progress"})
+
+    lease_token: LeaseToken | None = None
+    lease_seconds: LeaseSeconds | None = None
+    progress: Progress | None = None
+
+
+class ReleaseBody(Body):
+    """POST /jobs/{id}/release."""
+
+    lease_token: LeaseToken | None = None
+    run_after: Moment | None = None
+    delay_seconds: DelaySeconds | None = None
+
+    @model_validator(mode="after")
+    def _one_way_to_say_when(self) -> Self:
+        if self.run_after is not None and self.delay_seconds is not None:
+            message = "run_after and delay_seconds: give one of them"
+            raise ValueError(message)
+        return self

@@ -1,0 +1,170 @@
+"""What the engine asks of whatever keeps the jobs: one verb per write.
+
+The conformance suite in ``tests/store`` holds every store to this.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from job_retry.decisions import Change
+from job_retry.job import Attempt, Document, Job, Status
+from job_retry.transitions import Action
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Partition:
+    """One key of the index: the jobs of one status, queue, priority and lane."""
+
+    status: Status
+    queue: str
+    priority: int
+    lane: int
+
+    @property
+    def key(self) -> str:
+        """The index's hash key. Queue names have no ``#``, so no two partitions share one."""
+        return f"{self.status}#{self.queue}#{self.priority}.{self.lane}"
+
+
+def partition_of(job: Job) -> Partition:
+    """Return the index key that a job stands under."""
+    return Partition(job.status, job.queue, job.priority, job.lane)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A job as the index shows it: perhaps a moment behind the record."""
+
+    id: int
+    job_type: str
+    run_after: int
+    partition: Partition
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Where in a partition to begin.
+
+    Attributes:
+        run_after: rows from this moment on, in the direction of reading.
+        inclusive: whether rows of exactly this moment count.
+        after_id: begin behind this very row of that moment; ``inclusive`` is then moot.
+    """
+
+    run_after: int
+    inclusive: bool = True
+    after_id: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Some rows of one partition, and whether the partition may have more."""
+
+    rows: Sequence[Row]
+    more: bool
+
+
+@dataclass(frozen=True, slots=True)
+class QueueRecord:
+    """What is known of a queue: which partitions its jobs may stand in."""
+
+    name: str
+    priorities: frozenset[int] = field(default_factory=frozenset)
+    lanes_write: int = 1
+    lanes_read: int = 1
+
+    def partitions(self, status: Status) -> list[Partition]:
+        """Return the queue's partitions of a status, highest priority first."""
+        return [
+            Partition(status, self.name, priority, lane)
+            for priority in sorted(self.priorities, reverse=True)
+            for lane in range(self.lanes_read)
+        ]
+
+
+Observer = Callable[[Action, Job], None]
+"""Told of each write that happened: the action, and the job as it is then."""
+
+
+class ChangedError(Exception):
+    """A write's condition failed: the job is not what the write was decided on.
+
+    Attributes:
+        job: the job as it stands; None if there is none or it could not be seen.
+    """
+
+    def __init__(self, job: Job | None) -> None:
+        super().__init__("the job changed in between")
+        self.job = job
+
+
+class IdTakenError(Exception):
+    """Another job has this id; draw another."""
+
+
+class JobStore(Protocol):
+    """Keeps jobs. Every write names the state it expects; reads of rows may lag."""
+
+    def add(self, job: Job) -> None:
+        """Store a new job. Raises `IdTakenError`."""
+
+    def read(self, job_id: int, *, consistent: bool = False) -> Job | None:
+        """Return a job's record, without what stands apart from it.
+
+        Args:
+            job_id: which job.
+            consistent: reflect every write that was answered before; costs twice as much.
+        """
+
+    def read_whole(self, job_id: int) -> tuple[Job, list[Attempt]] | None:
+        """Return a job with payload and result, and its history, oldest first."""
+
+    def read_many(self, job_ids: Sequence[int]) -> dict[int, Job]:
+        """Return the records of those jobs that exist."""
+
+    def read_document(self, job_id: int, document: Document) -> Document:
+        """Return a document with its text."""
+
+    def rows(
+        self,
+        partition: Partition,
+        *,
+        limit: int,
+        newest_first: bool = False,
+        start: Start | None = None,
+    ) -> Page:
+        """Return the first rows of a partition by run_after, at most ``limit``.
+
+        Rows of one moment have an order of the store's own, the same in every reading,
+        and reversed with ``newest_first``.
+        """
+
+    def claim(
+        self,
+        row: Row,
+        *,
+        lease_token: str,
+        worker_id: str | None,
+        lease_seconds: int | None,
+        now: int,
+    ) -> Job:
+        """Lease a queued, due job in one conditional write. Raises `ChangedError`."""
+
+    def apply(self, change: Change) -> Job:
+        """Write a change if the job is still as decided on. Raises `ChangedError`."""
+
+    def delete(self, change: Change) -> None:
+        """Remove a job and all its parts under the same condition. Raises `ChangedError`."""
+
+    def sweep(self, job_id: int) -> bool:
+        """Remove what an interrupted delete left behind; say whether there was anything."""
+
+    def queue(self, name: str) -> QueueRecord | None:
+        """Return what is known of a queue; None if it never had a job."""
+
+    def queues(self) -> list[QueueRecord]:
+        """Return all queues, by name."""
+
+    def register(self, name: str, priority: int) -> QueueRecord:
+        """Note that a queue has jobs of a priority, before the first one is added."""
