@@ -26,7 +26,7 @@ from job_retry.errors import (
 from job_retry.ids import MAX_ID
 from job_retry.json_text import JsonText
 from job_retry.observability import flush, logger
-from job_retry.schemas.fields import Body
+from job_retry.schemas.fields import MAX_DOCUMENT_BYTES, Body
 
 PREFIX = "/api:job-retry"
 """Every route is there again under this, the seed's own spelling."""
@@ -47,12 +47,21 @@ _STATUS_AND_TITLE: dict[type[JobRetryError], tuple[int, str]] = {
 }
 _RETRY_AFTER_SECONDS = 1
 
+# The largest payload with all its characters escaped as \u0000, and a little more. What is
+# larger would only keep the parser busy.
+_MAX_BODY = 7 * MAX_DOCUMENT_BYTES
+_SHOWN_ERRORS = 20
+_SHOWN_NAME = 100  # characters of a field's name, which may be as long as the body
+
 _INTEGER = re.compile(r"-?[0-9]+")
 _MAX_DIGITS = len(str(MAX_ID))
 
 
 def create_app() -> APIGatewayHttpResolver:
-    """Return a resolver that knows the prefix and answers every error as a problem."""
+    """Return a resolver that knows the prefix and answers every error as a problem.
+
+    It keeps the current event on itself, so one serves one request at a time, as on Lambda.
+    """
     app = APIGatewayHttpResolver(strip_prefixes=[PREFIX])
     app.exception_handler(JobRetryError)(_refuse)
     app.exception_handler(ValidationError)(_refuse_fields)
@@ -83,6 +92,8 @@ def read_body(app: APIGatewayHttpResolver, model: type[B]) -> B:
     """
     event = app.current_event
     text = event.body or ""
+    if len(text) > _MAX_BODY:
+        raise TooLargeError("body", len(text), _MAX_BODY)
     if event.is_base64_encoded:
         text = _decode(text)
     if not text.strip():
@@ -142,10 +153,10 @@ def _decode(body: str) -> str:
 def _check_media_type(headers: Mapping[str, str]) -> None:
     """Let JSON pass, and a body of no declared type: some clients declare none."""
     declared = headers.get("content-type", "application/json")
-    media_type, _, parameters = declared.lower().partition(";")
-    media_type, parameters = media_type.strip(), parameters.replace('"', "").replace(" ", "")
+    media_type, *parameters = (part.strip() for part in declared.lower().split(";"))
+    charsets = {each for each in parameters if each.startswith("charset=")}
     is_json = media_type == "application/json" or media_type.endswith("+json")
-    if not is_json or parameters not in ("", "charset=utf-8"):
+    if not is_json or not charsets <= {"charset=utf-8", 'charset="utf-8"'}:
         message = f"the body must be application/json in UTF-8, not {declared[:100]}"
         raise MediaTypeError(message)
 
@@ -185,7 +196,7 @@ def _refuse(error: JobRetryError) -> Response[str]:
         case StateError(job=job):
             more = {"job_id": job.id, "job_status": job.status}
         case InvalidFieldError(field=field) | TooLargeError(field=field):
-            more = {"errors": [{"field": field, "detail": str(error)}]}
+            more = {"errors": [{"field": field[:_SHOWN_NAME], "detail": str(error)}]}
         case TooCostlyError(next_cursor=cursor):
             more = {"next_cursor": cursor}
         case StoreBusyError() | StoreUnavailableError():
@@ -197,11 +208,11 @@ def _refuse(error: JobRetryError) -> Response[str]:
 def _refuse_fields(error: ValidationError) -> Response[str]:
     errors = [
         {
-            "field": ".".join(map(str, each["loc"])) or "body",
+            "field": ".".join(map(str, each["loc"]))[:_SHOWN_NAME] or "body",
             "detail": each["msg"].removeprefix("Value error, "),
         }
         for each in error.errors(include_url=False, include_context=False, include_input=False)
-    ]
+    ][:_SHOWN_ERRORS]
     detail = "; ".join(f"{each['field']}: {each['detail']}" for each in errors)
     title = _STATUS_AND_TITLE[InvalidFieldError][1]
     return _problem(422, InvalidFieldError.code, title, detail, errors=errors)

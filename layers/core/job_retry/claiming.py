@@ -15,7 +15,8 @@ from job_retry.parallel import run_all
 from job_retry.store import ChangedError, JobStore, Partition, QueueRecord, Row, Start
 
 _WINDOW = 25  # rows to look at; about forty cost half a read unit
-_WIDE_WINDOW = 250  # when the first ones are all of job types not asked for
+_WIDE_WINDOW = 1000  # when the first ones are all of job types not asked for
+_MAX_ROWS = 10_000  # that one claim looks at: jobs so deep behind others want a queue of their own
 _TRIES = 50  # conditional writes that one claim may lose before it says "come back"
 _CALM_CLAIMS = 20  # claims without a conflict before the order is strict again
 
@@ -52,12 +53,14 @@ class Taken:
         jobs: claimed, in the order they were due.
         next_due: when the next waiting job is due, if one was seen.
         conflicts: writes lost to other workers.
+        rows: of the index that it read.
     """
 
     at: int
     jobs: list[Job] = field(default_factory=list)
     next_due: int | None = None
     conflicts: int = 0
+    rows: int = 0
 
     @property
     def retry_after_seconds(self) -> float:
@@ -84,12 +87,17 @@ class Claimer:
         itself, and read on past jobs of other types.
         """
         taken = Taken(now)
-        for queue in queues:
-            for partition in queue.partitions(Status.QUEUED):
-                for window in self._due(partition, request.job_types, now, taken):
-                    self._take_from(window, request, now, taken)
-                    if len(taken.jobs) >= request.max_jobs or taken.conflicts >= _TRIES:
-                        return taken
+        try:
+            for queue in queues:
+                for partition in queue.partitions(Status.QUEUED):
+                    for window in self._due(partition, request.job_types, now, taken):
+                        self._take_from(window, request, now, taken)
+                        if len(taken.jobs) >= request.max_jobs or taken.conflicts >= _TRIES:
+                            return taken
+        except StoreError:
+            # what is leased already is handed over: it must not wait for its lease to end
+            if not taken.jobs:
+                raise
         return taken
 
     def _due(
@@ -102,8 +110,9 @@ class Claimer:
         """
         start: Start | None = None
         limit = _WINDOW
-        while True:
+        while taken.rows < _MAX_ROWS:
             page = self._store.rows(partition, limit=limit, start=start)
+            taken.rows += len(page.rows)
             due = [row for row in page.rows if row.run_after <= now]
             if len(due) < len(page.rows):
                 first = page.rows[len(due)].run_after
@@ -128,12 +137,9 @@ class Claimer:
                 return
             outcomes = run_all(lambda row: self._claim(row, request, now), batch)
             taken.jobs += [outcome for outcome in outcomes if isinstance(outcome, Job)]
-            failures = [each for each in outcomes if isinstance(each, StoreError)]
-            if failures and not taken.jobs:
-                raise failures[0]
-            if failures:  # hand over what is leased: it must not wait for its lease to end
-                taken.conflicts = _TRIES
-                return
+            for outcome in outcomes:
+                if isinstance(outcome, StoreError):
+                    raise outcome
             lost = outcomes.count(None)
             if lost:
                 taken.conflicts += lost

@@ -21,6 +21,11 @@ INLINE_BYTES = 400
 the record is rewritten by each claim and settlement, and is billed by the whole KB."""
 
 MAX_ERROR_BYTES = 4096
+"""Of an error in the history, which is written once and read on demand."""
+
+INLINE_ERROR_BYTES = 512
+"""Of the latest error in the record, which each later write pays for again."""
+
 LEASE_EXPIRED = "lease expired"
 
 
@@ -97,7 +102,6 @@ def complete(job: Job, *, lease_token: str | None, result: str, now: int) -> Cha
     _must_hold(Action.COMPLETE, job, lease_token)
     inline = 0 if job.payload.part else job.payload.size
     values = {
-        "status": Status.COMPLETED,
         "run_after": now,
         "updated_at": now,
         # the part's name holds the fingerprint: a late worker's large result can then
@@ -125,9 +129,9 @@ def fail(
     if job.fingerprint == fingerprint:
         return None
     _must_hold(Action.FAIL, job, lease_token)
-    values, attempt = _ended_run(
+    target, values, attempt = _ended_run(
         job,
-        cut_error(error),
+        error,
         now=now,
         ended_at=now,
         random=random,
@@ -135,16 +139,18 @@ def fail(
         retry_in_seconds=retry_in_seconds,
     )
     values["fingerprint"] = fingerprint
-    return _change(Action.FAIL, job, values["status"], values, attempt)
+    return _change(Action.FAIL, job, target, values, attempt)
 
 
 def expire(job: Job, *, now: int, random: Random) -> Change | None:
     """End a run whose lease has ended, as a failure; None while it has not."""
     if job.status is not Status.RUNNING or job.run_after >= now:
         return None
-    values, attempt = _ended_run(job, LEASE_EXPIRED, now=now, ended_at=job.run_after, random=random)
+    target, values, attempt = _ended_run(
+        job, LEASE_EXPIRED, now=now, ended_at=job.run_after, random=random
+    )
     values["lease_token"] = None  # what the late worker still sends is told "lease_lost"
-    return _change(Action.EXPIRE, job, values["status"], values, attempt)
+    return _change(Action.EXPIRE, job, target, values, attempt)
 
 
 def release(
@@ -164,7 +170,6 @@ def release(
     _must_hold(Action.RELEASE, job, lease_token)
     due = now + (delay_seconds or 0) * 1000 if run_after is None else run_after
     values = {
-        "status": Status.QUEUED,
         "attempts": job.attempts - 1,
         "claimed_by": None,
         "run_after": due,
@@ -178,7 +183,6 @@ def cancel(job: Job, *, fingerprint: str, now: int) -> Change:
     """Take a waiting job out for good."""
     _must_be_source(Action.CANCEL, job)
     values = {
-        "status": Status.CANCELLED,
         "run_after": now,
         "updated_at": now,
         "fingerprint": fingerprint,
@@ -190,7 +194,6 @@ def requeue(job: Job, *, run_after: int | None, fingerprint: str, now: int) -> C
     """Give a dead job all its attempts again; its history stays."""
     _must_be_source(Action.REQUEUE, job)
     values = {
-        "status": Status.QUEUED,
         "attempts": 0,
         "claimed_by": None,
         "lease_token": None,
@@ -219,7 +222,6 @@ def claim(
     _must_be_source(Action.CLAIM, job)
     length = lease_seconds or job.lease_seconds
     values = {
-        "status": Status.RUNNING,
         "attempts": job.attempts + 1,
         "lease_token": lease_token,
         "claimed_by": worker_id,
@@ -231,16 +233,16 @@ def claim(
     return _change(Action.CLAIM, job, Status.RUNNING, values)
 
 
-def cut_error(error: str) -> str:
-    """Cut an error's text to 4 KB of UTF-8 with a mark that says how long it was.
+def cut_error(error: str, limit: int) -> str:
+    """Cut an error's text to a number of UTF-8 bytes, with a mark that says how long it was.
 
     Lone surrogates, which JSON may carry and UTF-8 may not, become question marks.
     """
     raw = error.encode("utf-8", "replace")
-    if len(raw) <= MAX_ERROR_BYTES:
+    if len(raw) <= limit:
         return raw.decode("utf-8")
     mark = f"… [cut: {len(raw):,} bytes]"
-    kept = raw[: MAX_ERROR_BYTES - len(mark.encode())]
+    kept = raw[: limit - len(mark.encode())]
     return kept.decode("utf-8", "ignore") + mark
 
 
@@ -263,6 +265,8 @@ def _change(
     values: Mapping[str, Any],
     attempt: Attempt | None = None,
 ) -> Change:
+    if target is not None and target is not before.status:
+        values = {"status": target, **values}
     return Change(transition(action, before.status, target), before, values, attempt)
 
 
@@ -287,8 +291,8 @@ def _ended_run(
     random: Random,
     retry: bool = True,
     retry_in_seconds: int | None = None,
-) -> tuple[dict[str, Any], Attempt]:
-    """Return the new values and the history entry of a run that ended without success."""
+) -> tuple[Status, dict[str, Any], Attempt]:
+    """Return the target, new values and history entry of a run that ended without success."""
     number = job.failures + 1
     attempt = Attempt(
         number=number,
@@ -296,11 +300,15 @@ def _ended_run(
         worker_id=job.claimed_by,
         started_at=job.last_attempted_at or ended_at,
         ended_at=ended_at,
-        error=error,
+        error=cut_error(error, MAX_ERROR_BYTES),
     )
-    values: dict[str, Any] = {"last_error": error, "failures": number, "updated_at": now}
+    values: dict[str, Any] = {
+        "last_error": cut_error(error, INLINE_ERROR_BYTES),
+        "failures": number,
+        "updated_at": now,
+    }
     if job.attempts >= job.max_attempts or not retry:
-        return values | {"status": Status.DEAD, "run_after": now}, attempt
+        return Status.DEAD, values | {"run_after": now}, attempt
     if retry_in_seconds is None:
         delay = backoff_ms(
             job.attempts,
@@ -311,5 +319,4 @@ def _ended_run(
         )
     else:
         delay = retry_in_seconds * 1000
-    values |= {"status": Status.QUEUED, "run_after": now + delay, "claimed_by": None}
-    return values, attempt
+    return Status.QUEUED, values | {"run_after": now + delay, "claimed_by": None}, attempt

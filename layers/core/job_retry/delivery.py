@@ -41,7 +41,8 @@ def deliverable(
     kept: list[Job] = []
     for job, outcome in zip(jobs, outcomes, strict=True):
         if isinstance(outcome, Job):
-            room -= encoded_size(outcome.payload.text or "")
+            size = encoded_size(outcome.payload.text or "")
+            room -= size if kept else 2 * size  # the first one stands there twice, as job too
             if room >= 0:
                 kept.append(outcome)
                 continue

@@ -6,6 +6,7 @@ serves claims, expiry, lists and dead letters. See ``docs/architecture.md``.
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any
 
 from job_retry import items
@@ -17,7 +18,7 @@ from job_retry.store import ChangedError, IdTakenError, Page, Partition
 from job_retry.transitions import Guard
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from mypy_boto3_dynamodb import DynamoDBClient
 
@@ -28,7 +29,8 @@ if TYPE_CHECKING:
 
 _BATCH_READ = 100  # keys that one BatchGetItem takes
 _BATCH_WRITE = 25  # items that one BatchWriteItem takes
-_BATCH_ROUNDS = 8  # calls for what a batch left unprocessed, before giving up
+_BATCH_PAUSES = (0.05, 0.1, 0.2, 0.4)  # seconds before asking for what a batch left undone
+_HISTORY_BYTES = 2_000_000  # of errors that are read at once
 
 # The one write of a claim. The length of the lease is the record's own, unless the claim
 # names one; so the record need not be read first.
@@ -50,10 +52,26 @@ _LEASE_END_AS_READ = "run_after = :run_after_read"
 class DynamoStore:
     """The store of the deployed stack, and of any local engine that speaks its protocol."""
 
-    def __init__(self, client: DynamoDBClient, *, jobs_table: str, control_table: str) -> None:
+    def __init__(
+        self,
+        client: DynamoDBClient,
+        *,
+        jobs_table: str,
+        control_table: str,
+        pause: Callable[[float], object] = time.sleep,
+    ) -> None:
+        """Keep jobs in two tables.
+
+        Args:
+            client: of boto3, configured with the retries that are wanted.
+            jobs_table: its name.
+            control_table: its name.
+            pause: waits for some seconds, where a batch was left undone.
+        """
         self._client = client
         self._jobs = jobs_table
         self._control = control_table
+        self._pause = pause
 
     # -- writes ------------------------------------------------------------------------
 
@@ -108,7 +126,7 @@ class DynamoStore:
         except ConditionFailedError as failed:
             job = _job_or_none(failed.item)
             # The SDK repeats a call whose answer was lost: the claim may be our own.
-            if job is not None and job.lease_token == lease_token:
+            if job is not None and job.lease_token == lease_token and job.lease_expires_at:
                 return job
             raise ChangedError(job) from None
         return items.job_from_item(answer["Attributes"])
@@ -137,8 +155,8 @@ class DynamoStore:
             job = _job_or_none(failed.item)
             if job is not None and job.fingerprint == change.values.get("fingerprint", ""):
                 return job  # our own write, whose answer the SDK did not get
-            if apart is not None and apart.part is not None and not _refers_to(job, apart.part):
-                self._delete_item(change.before.id, apart.part)
+            if apart is not None and not failed.in_flux and _has_no_use_for(apart, job):
+                self._delete_item(change.before.id, apart.part or "")
             raise ChangedError(job) from None
         return change.after
 
@@ -156,9 +174,9 @@ class DynamoStore:
                     ReturnValuesOnConditionCheckFailure="ALL_OLD",
                 )
         except ConditionFailedError as failed:
-            if failed.item is not None:
-                raise ChangedError(items.job_from_item(failed.item)) from None
-            # no item: gone already, by us or another
+            if failed.item is not None or failed.in_flux:
+                raise ChangedError(_job_or_none(failed.item)) from None
+            # gone already, by our own earlier call or another's
         self.sweep(change.before.id)
 
     def sweep(self, job_id: int) -> bool:
@@ -184,27 +202,34 @@ class DynamoStore:
         return _job_or_none(answer.get("Item"))
 
     def read_whole(self, job_id: int) -> tuple[Job, list[Attempt]] | None:
-        """Return a job with payload and result, and its history, oldest first."""
-        parts = {item["part"]["S"]: item for item in self._query_job(job_id)}
+        """Return a job with payload and result, and its history, oldest first.
+
+        Read backwards, results, payload and record come first and the latest attempts
+        next, so that a very long history need not be read to its beginning.
+        """
+        parts: dict[str, Item] = {}
+        attempts: list[Attempt] = []
+        room = _HISTORY_BYTES
+        for item in self._query_job(job_id, ScanIndexForward=False):
+            part = item["part"]["S"]
+            if not part.startswith(items.ATTEMPT):
+                parts[part] = item
+                continue
+            attempts.append(items.attempt_from_item(item))
+            room -= len(attempts[-1].error)
+            if room < 0:
+                break
         if items.RECORD not in parts:
             return None
-        job = items.job_from_item(parts[items.RECORD])
-        attempts = [
-            items.attempt_from_item(item)
-            for part, item in parts.items()
-            if part.startswith(items.ATTEMPT)
-        ]
-        return (
-            items.with_documents(job, parts),
-            sorted(attempts, key=lambda attempt: attempt.number),
-        )
+        job = items.with_documents(items.job_from_item(parts[items.RECORD]), parts)
+        return job, attempts[::-1]
 
     def read_many(self, job_ids: Sequence[int]) -> dict[int, Job]:
         """Return the records of those jobs that exist."""
         found: dict[int, Job] = {}
         for some in _chunks(sorted(set(job_ids)), _BATCH_READ):
             wanted: Any = {self._jobs: {"Keys": [items.key(job_id) for job_id in some]}}
-            for _ in range(_BATCH_ROUNDS):
+            for _ in self._rounds():
                 with translated():
                     answer = self._client.batch_get_item(RequestItems=wanted)
                 jobs = map(items.job_from_item, answer["Responses"].get(self._jobs, []))
@@ -212,8 +237,6 @@ class DynamoStore:
                 wanted = answer.get("UnprocessedKeys")
                 if not wanted:
                     break
-            else:
-                raise StoreBusyError("DynamoDB is throttling this table")
         return found
 
     def read_document(self, job_id: int, document: Document) -> Document:
@@ -272,9 +295,7 @@ class DynamoStore:
     def queue(self, name: str) -> QueueRecord | None:
         """Return what is known of a queue; None if it never had a job."""
         with translated():
-            answer = self._client.get_item(
-                TableName=self._control, Key=items.queue_key(name), ConsistentRead=True
-            )
+            answer = self._client.get_item(TableName=self._control, Key=items.queue_key(name))
         return items.queue_from_item(answer["Item"]) if "Item" in answer else None
 
     def queues(self) -> list[QueueRecord]:
@@ -285,7 +306,6 @@ class DynamoStore:
                 TableName=self._control,
                 KeyConditionExpression="pk = :pk",
                 ExpressionAttributeValues={":pk": items.QUEUES},
-                ConsistentRead=True,
             )
         ]
 
@@ -304,7 +324,11 @@ class DynamoStore:
     # -- the calls ---------------------------------------------------------------------
 
     def _update(self, change: Change) -> dict[str, Any]:
-        """Return the update that sets a change's values, and no others."""
+        """Return the update that sets a change's values, and no others.
+
+        The decision alone says what is written, so the expression follows from it; only
+        the claim, which decides inside the store, has a text of its own.
+        """
         condition, names, values = _condition(change)
         item = items.job_to_item(change.after)
         written = items.attributes_of(change.values)
@@ -346,13 +370,19 @@ class DynamoStore:
 
     def _delete_all(self, keys: Sequence[Item]) -> None:
         unwritten: Any = {self._jobs: [{"DeleteRequest": {"Key": key}} for key in keys]}
-        for _ in range(_BATCH_ROUNDS):
+        for _ in self._rounds():
             with translated():
-                unwritten = self._client.batch_write_item(RequestItems=unwritten).get(
-                    "UnprocessedItems"
-                )
+                answer = self._client.batch_write_item(RequestItems=unwritten)
+            unwritten = answer.get("UnprocessedItems")
             if not unwritten:
                 return
+
+    def _rounds(self) -> Iterator[None]:
+        """Yield as often as a batch may be tried, pausing between, then give up."""
+        yield
+        for seconds in _BATCH_PAUSES:
+            self._pause(seconds)
+            yield
         raise StoreBusyError("DynamoDB is throttling this table")
 
     def _query_job(self, job_id: int, **more: Any) -> Iterator[Item]:
@@ -392,9 +422,9 @@ def _job_or_none(item: Any) -> Job | None:
     return None if item is None else items.job_from_item(item)
 
 
-def _refers_to(job: Job | None, part: str) -> bool:
-    """Say whether a job's result is, or may be, the item of this name."""
-    return job is None or (job.result is not None and job.result.part == part)
+def _has_no_use_for(document: Document, job: Job | None) -> bool:
+    """Say whether a result that stands apart is not the one its job refers to."""
+    return job is None or job.result is None or job.result.part != document.part
 
 
 def _chunks(sequence: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:

@@ -21,8 +21,8 @@ _BUSY = frozenset(
     }
 )
 _DOWN = frozenset({"InternalServerError", "InternalFailure", "ServiceUnavailable"})
-# Another transaction or write was at the same item: nothing was written, and what the
-# decision rested on may be gone. The same as a failed condition: look again, decide anew.
+# Nothing was written, and what the decision rested on may be gone. The same as a failed
+# condition: look again, decide anew.
 _IN_THE_WAY = frozenset(
     {"TransactionConflict", "TransactionConflictException", "TransactionInProgressException"}
 )
@@ -34,11 +34,13 @@ class ConditionFailedError(Exception):
     Attributes:
         item: what stood in its way, by ReturnValuesOnConditionCheckFailure=ALL_OLD, which
             spares a second read; None if there is no item, or it was in flux.
+        in_flux: another transaction or write was at the item.
     """
 
-    def __init__(self, item: Mapping[str, Any] | None) -> None:
+    def __init__(self, item: Mapping[str, Any] | None, *, in_flux: bool = False) -> None:
         super().__init__("condition failed")
         self.item = item
+        self.in_flux = in_flux
 
 
 @contextmanager
@@ -70,7 +72,7 @@ def _translate(error: ClientError) -> Exception:
         items = (reason.get("Item") for reason in reasons)
         return ConditionFailedError(next((item for item in items if item), None))
     if codes & _IN_THE_WAY:
-        return ConditionFailedError(None)
+        return ConditionFailedError(None, in_flux=True)
     if codes & _BUSY:
         return StoreBusyError("DynamoDB is throttling this table")
     if codes & _DOWN:

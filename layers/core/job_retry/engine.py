@@ -6,6 +6,7 @@ short memory of the queues' records.
 
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from random import Random
 
 from job_retry import decisions, ids
@@ -21,6 +22,7 @@ from job_retry.queues import QueueDirectory
 from job_retry.store import ChangedError, IdTakenError, JobStore, Observer
 from job_retry.transitions import Action
 
+_YOUNG_MS = 60_000
 _ROUNDS = 10  # decisions on one request before the job is called too busy
 
 
@@ -95,7 +97,9 @@ class Engine:
         """
         if request.queue is None:
             return list_jobs(self._store, request, self._queues.all())
-        return list_jobs(self._store, request, [self._queues.refresh(request.queue)])
+        return list_jobs(
+            self._store, request, [self._queues.get(request.queue, read_since=self._clock())]
+        )
 
     # -- claim -------------------------------------------------------------------------
 
@@ -109,7 +113,7 @@ class Engine:
         records = [self._queues.get(name) for name in request.queues]
         taken = self._claimer.take(request, records, now)
         if not taken.jobs:
-            fresh = [self._queues.refresh(name) for name in request.queues]
+            fresh = [self._queues.get(name, read_since=now) for name in request.queues]
             if self._expirer.expire_some(fresh, now) or fresh != records:
                 taken = self._claimer.take(request, fresh, now)
         for job in taken.jobs:
@@ -264,20 +268,25 @@ class Engine:
         Raises:
             JobNotFoundError, WrongStatusError: nothing was changed.
         """
-        job = self._store.read(job_id, consistent=True)
         for _ in range(_ROUNDS):
+            job = self._store.read(job_id, consistent=True)
             if job is None:
-                if self._store.sweep(job_id):
-                    return
-                raise JobNotFoundError(job_id)
+                self._finish_delete(job_id)
+                return
             try:
                 self._store.delete(decisions.delete(job))
-            except ChangedError as changed:
-                job = changed.job
+            except ChangedError:
                 continue
             self._observer(Action.DELETE, job)
             return
         raise StoreBusyError(_TOO_BUSY)
+
+    def _finish_delete(self, job_id: int) -> None:
+        """Remove what an earlier delete that broke off has left of a job."""
+        # a very young job's payload may be there because its record is about to be
+        is_young = ids.created_at(job_id) > self._clock() - _YOUNG_MS
+        if is_young or not self._store.sweep(job_id):
+            raise JobNotFoundError(job_id)
 
     def expire_leases(self, *, may_go_on: Callable[[], bool] = lambda: True) -> int:
         """Take up every lease that has ended, and return how many; see `Expirer`."""
@@ -290,7 +299,8 @@ class Engine:
 
         The first read is the cheap one. A decision to write is safe on a stale record:
         the condition fails, shows the job as it is, and the decision is made again. A
-        decision to refuse is not, and is made again on a consistent read.
+        decision not to write is not safe, whether it refuses or finds the request recorded
+        already, and is made again on a consistent read.
         """
         job = self._store.read(job_id)
         current = False
@@ -302,15 +312,19 @@ class Engine:
             except JobRetryError:
                 if current:
                     raise
+                change = None
+            if change is None:
+                if job is not None and current:
+                    return job
                 job, current = self._store.read(job_id, consistent=True), True
                 continue
-            if change is None:
-                return job
             try:
                 after = self._store.apply(change)
             except ChangedError as changed:
                 job, current = changed.job, changed.job is not None
                 continue
+            if change.attempt is not None:  # the record has the error's beginning only
+                after = replace(after, last_error=change.attempt.error)
             self._observer(action, after)
             return after
         raise StoreBusyError(_TOO_BUSY)

@@ -14,7 +14,10 @@ if TYPE_CHECKING:
 
 
 class JobRetryError(Exception):
-    """Something about the request or the queue's state forbids it; nothing was changed."""
+    """Something about the request or the queue's state forbids it.
+
+    Nothing was changed; of a `StoreError` alone that is not certain.
+    """
 
     code: str = "error"
 
@@ -65,10 +68,8 @@ class TooCostlyError(JobRetryError):
     code = "too_costly"
 
     def __init__(self, reads: int, next_cursor: str | None) -> None:
-        super().__init__(
-            f"more than {reads:,} reads: narrow the filter (status, queue), or go on from "
-            "next_cursor in place of page"
-        )
+        way_out = "" if next_cursor is None else ", or go on from next_cursor in place of page"
+        super().__init__(f"more than {reads:,} reads: narrow the filter (status, queue){way_out}")
         self.next_cursor = next_cursor
 
 

@@ -1,16 +1,31 @@
 """Leases that ended: their jobs are queued again, or dead, as if the run had failed."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from random import Random
+from typing import NamedTuple
 
 from job_retry import decisions
 from job_retry.job import Job, Status
-from job_retry.parallel import run_all
-from job_retry.store import ChangedError, JobStore, Observer, QueueRecord
+from job_retry.parallel import THREADS, run_all
+from job_retry.store import (
+    ChangedError,
+    JobStore,
+    Observer,
+    Page,
+    Partition,
+    QueueRecord,
+    Row,
+    Start,
+)
 from job_retry.transitions import Action
 
 _AT_ONCE = 10  # leases that an idle claim takes up by the way
 _PAGE = 100  # leases that the scheduled function takes up at a time
+
+
+class _Place(NamedTuple):
+    partition: Partition
+    start: Start | None = None
 
 
 class Expirer:
@@ -22,50 +37,77 @@ class Expirer:
         self._observer = observer
 
     def expire_all(
-        self, queues: Sequence[QueueRecord], now: int, may_go_on: Callable[[], bool]
+        self, queues: Iterable[QueueRecord], now: int, may_go_on: Callable[[], bool]
     ) -> int:
         """Take up every lease of these queues that has ended, and return how many.
+
+        The order is left to chance and what fails is passed over: where there is more to do
+        than time, or a job that cannot be dealt with, no queue waits for ever.
 
         Args:
             queues: where to look.
             now: milliseconds.
-            may_go_on: asked before each page; False stops, the next run does the rest.
+            may_go_on: asked before each round; False stops, the next run does the rest.
+
+        Raises:
+            Exception: the first one met, once all else is done.
         """
-        expired = 0
-        for queue in queues:
-            for partition in queue.partitions(Status.RUNNING):
-                more = True
-                while more and may_go_on():
-                    page = self._store.rows(partition, limit=_PAGE)
-                    ended = [row.id for row in page.rows if row.run_after < now]
-                    taken_up = len(self._expire(ended, now))
-                    expired += taken_up
-                    # A page without progress is the index lagging behind: leave it be.
-                    more = page.more and len(ended) == len(page.rows) and taken_up > 0
+        places = [_Place(each) for queue in queues for each in queue.partitions(Status.RUNNING)]
+        self._random.shuffle(places)
+        expired, errors = 0, list[Exception]()
+        while places and may_go_on():
+            some, places = places[:THREADS], places[THREADS:]
+            for place, page in zip(some, run_all(self._look, some), strict=True):
+                if isinstance(page, Exception):
+                    errors.append(page)
+                    continue
+                ended = [row for row in page.rows if row.run_after < now]
+                jobs, failures = self._expire(ended, now)
+                expired += len(jobs)
+                errors += failures
+                if page.more and len(ended) == len(page.rows):
+                    last = ended[-1]
+                    places.append(_Place(place.partition, Start(last.run_after, after_id=last.id)))
+        if errors:
+            raise errors[0]
         return expired
 
-    def expire_some(self, queues: Sequence[QueueRecord], now: int) -> bool:
-        """Take up a few ended leases; say whether one of them is due again at once."""
+    def expire_some(self, queues: Iterable[QueueRecord], now: int) -> bool:
+        """Take up a few ended leases; say whether one of them is due again at once.
+
+        What fails is left to the scheduled function, which will tell.
+        """
         partitions = [each for queue in queues for each in queue.partitions(Status.RUNNING)]
         pages = run_all(lambda each: self._store.rows(each, limit=_AT_ONCE), partitions)
-        ended = [row.id for page in pages for row in page.rows if row.run_after < now]
-        taken_up = self._expire(ended[:_AT_ONCE], now)
-        return any(job.status is Status.QUEUED and job.run_after <= now for job in taken_up)
+        ended = [row for page in pages for row in page.rows if row.run_after < now]
+        jobs, _ = self._expire(ended[:_AT_ONCE], now)
+        return any(job.status is Status.QUEUED and job.run_after <= now for job in jobs)
 
-    def _expire(self, job_ids: Sequence[int], now: int) -> list[Job]:
-        outcomes = run_all(lambda job_id: self._expire_one(job_id, now), job_ids)
-        jobs = [job for job in outcomes if job is not None]
+    def _look(self, place: _Place) -> Page | Exception:
+        try:
+            return self._store.rows(place.partition, limit=_PAGE, start=place.start)
+        except Exception as error:  # noqa: BLE001 - told when the others are done
+            return error
+
+    def _expire(self, rows: Sequence[Row], now: int) -> tuple[list[Job], list[Exception]]:
+        """End the leases that have ended; return those jobs, and what went wrong."""
+        outcomes = run_all(lambda row: self._expire_one(row.id, now), rows)
+        jobs = [each for each in outcomes if isinstance(each, Job)]
         for job in jobs:
             self._observer(Action.EXPIRE, job)
-        return jobs
+        return jobs, [each for each in outcomes if isinstance(each, Exception)]
 
-    def _expire_one(self, job_id: int, now: int) -> Job | None:
+    def _expire_one(self, job_id: int, now: int) -> Job | Exception | None:
         """End a lease if it has ended; None if it has not, or others were quicker."""
-        job = self._store.read(job_id, consistent=True)
-        change = job and decisions.expire(job, now=now, random=self._random)
-        if not change:
-            return None
         try:
+            job = self._store.read(job_id, consistent=True)
+            if job is None:
+                return None
+            change = decisions.expire(job, now=now, random=self._random)
+            if change is None:
+                return None
             return self._store.apply(change)
         except ChangedError:
             return None
+        except Exception as error:  # noqa: BLE001 - told when the others are done
+            return error

@@ -159,7 +159,7 @@ def attempt_to_item(job_id: int, attempt: Attempt) -> Item:
     """Return an entry of a job's history."""
     worker = {} if attempt.worker_id is None else {"worker_id": string(attempt.worker_id)}
     return {
-        **key(job_id, f"{ATTEMPT}{attempt.number:04d}"),
+        **key(job_id, f"{ATTEMPT}{attempt.number:06d}"),
         "attempt": number(attempt.attempt),
         "started_at": number(attempt.started_at),
         "ended_at": number(attempt.ended_at),
@@ -194,7 +194,7 @@ def queue_from_item(item: Mapping[str, Any]) -> QueueRecord:
     """Return the queue that a control record describes."""
     return QueueRecord(
         name=item["sk"]["S"],
-        priorities=frozenset(int(each) for each in item["priorities"]["NS"]),
+        priorities=frozenset(int(each) for each in item.get("priorities", {}).get("NS", [])),
         lanes_write=_integer_or_none(item, "lanes_write") or 1,
         lanes_read=_integer_or_none(item, "lanes_read") or 1,
     )

@@ -83,7 +83,7 @@ class Job:
     lease_token: str | None = None  # of the latest claim; void unless running
     run_lease_seconds: int | None = None  # length of the latest claim's lease
     progress: str | None = None  # JSON text
-    last_error: str | None = None
+    last_error: str | None = None  # its beginning; the history has it whole
     failures: int = 0  # attempts in the history, never reset
     result: Document | None = None
     fingerprint: str | None = None  # of the request that wrote the latest settlement

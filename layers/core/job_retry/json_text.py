@@ -7,8 +7,10 @@ texts again.
 """
 
 import json
+import math
 import re
 from collections.abc import Iterable, Mapping
+from itertools import accumulate
 from json.decoder import scanstring  # type: ignore[attr-defined]
 from typing import Any, NoReturn
 
@@ -19,7 +21,8 @@ MAX_DEPTH = 500
 
 _SPACE = re.compile(r"[ \t\n\r]*")
 _STRING_OR_SPACE = re.compile(r'"(?:[^"\\]|\\.)*"|[ \t\n\r]+')
-_STRING_OR_BRACKET = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}]')
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
+_NO_BRACKET = re.compile(r"[^\[\]{}]+")
 
 
 class JsonText(str):
@@ -37,7 +40,7 @@ def members(body: str) -> dict[str, JsonText]:
     """
     at = _skip_space(body, 0)
     if body[at : at + 1] != "{":
-        _parse(body, at)
+        _parse(body, at, "body")
         raise InvalidFieldError("body", "must be a JSON object")
     found: dict[str, JsonText] = {}
     at = _skip_space(body, at + 1)
@@ -52,9 +55,10 @@ def members(body: str) -> dict[str, JsonText]:
         if body[at : at + 1] != ":":
             _broken(body, at, "':'")
         start = _skip_space(body, at + 1)
-        _check_depth(body, start, name)
-        end = _parse(body, start)
-        found[name] = compact(body[start:end])
+        end = _parse(body, start, name)
+        text = compact(body[start:end])
+        _check_depth(text, name)
+        found[name] = text
         at = _skip_space(body, end)
         separator = body[at : at + 1]
         if separator == "}":
@@ -69,8 +73,8 @@ def value(text: JsonText) -> Any:
     """Return what a member's text means, as Python has it."""
     try:
         return json.loads(text)
-    except ValueError:  # an integer of more digits than Python cares to read
-        return str(text)
+    except ValueError:  # an integer of more digits than Python reads: too large for any field
+        return math.inf
 
 
 def compact(text: str) -> JsonText:
@@ -119,21 +123,16 @@ def _compact_token(match: re.Match[str]) -> str:
     return plain
 
 
-def _check_depth(body: str, start: int, name: str) -> None:
-    """Refuse deep nesting before a recursive parser meets it."""
-    if body.count("[", start) + body.count("{", start) <= MAX_DEPTH:
+def _check_depth(text: str, name: str) -> None:
+    if text.count("[") + text.count("{") <= MAX_DEPTH:
         return
-    depth = 0
-    for token in _STRING_OR_BRACKET.finditer(body, start):
-        bracket = token.group()
-        if bracket in "[{":
-            depth += 1
-            if depth > MAX_DEPTH:
-                raise InvalidFieldError(name, f"is nested more than {MAX_DEPTH} deep")
-        elif bracket in "]}":
-            depth -= 1
-        if depth <= 0:
-            return
+    brackets = _NO_BRACKET.sub("", _STRING.sub("", text))
+    if max(accumulate(1 if each in "[{" else -1 for each in brackets)) > MAX_DEPTH:
+        _too_deep(name)
+
+
+def _too_deep(name: str) -> NoReturn:
+    raise InvalidFieldError(name, f"is nested more than {MAX_DEPTH} deep")
 
 
 def _refuse_constant(name: str) -> NoReturn:
@@ -145,10 +144,13 @@ def _refuse_constant(name: str) -> NoReturn:
 _DECODER = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=_refuse_constant)
 
 
-def _parse(body: str, at: int) -> int:
+def _parse(body: str, at: int, name: str) -> int:
+    """Return where the value that begins here ends."""
     try:
         _, end = _DECODER.raw_decode(body, at)
-    except (ValueError, RecursionError) as error:
+    except RecursionError:  # the parser's own limit is higher than ours
+        _too_deep(name)
+    except ValueError as error:
         raise InvalidJsonError(str(error)) from None
     return end
 

@@ -21,6 +21,8 @@ from job_retry.store import JobStore, Page, Partition, QueueRecord, Row, Start
 MAX_READS = 10_000
 """Index rows and queries that one list may cost."""
 
+_WIDE_PAGE = 250
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListRequest:
@@ -125,6 +127,10 @@ class _Reading:
         self._partitions = partitions
         self._place = place
         self._reads = 0
+        self._last: Row | None = None
+        # what is passed over need not come in pages of the size that is asked for
+        passes_over = request.job_type is not None or request.page > 1
+        self._limit = max(request.per_page + 1, _WIDE_PAGE if passes_over else 0)
 
     def rows(self) -> Iterator[Row]:
         """Yield rows in the list's order.
@@ -133,17 +139,16 @@ class _Reading:
             TooCostlyError: as soon as the reads are used up.
         """
         keys = sorted(self._partitions)
-        self._spend(len(keys), None)
+        self._spend(len(keys))
         first = run_all(lambda key: self._page(key, self._start(key)), keys)
         merged = merge(
             *(self._partition_rows(key, page) for key, page in zip(keys, first, strict=True)),
             key=lambda row: (row.run_after, row.partition.key),
             reverse=self._request.newest_first,
         )
-        last: Row | None = None
         for row in merged:
-            self._spend(1, last)
-            last = row
+            self._spend(1)
+            self._last = row
             yield row
 
     def _partition_rows(self, key: str, page: Page) -> Iterator[Row]:
@@ -152,13 +157,13 @@ class _Reading:
             if not page.more:
                 return
             last = page.rows[-1]
-            self._spend(1, None)
+            self._spend(1)
             page = self._page(key, Start(last.run_after, after_id=last.id))
 
     def _page(self, key: str, start: Start | None) -> Page:
         return self._store.rows(
             self._partitions[key],
-            limit=self._request.per_page + 1,
+            limit=self._limit,
             newest_first=self._request.newest_first,
             start=start,
         )
@@ -173,10 +178,10 @@ class _Reading:
         is_later = (key < place.partition_key) == self._request.newest_first
         return Start(place.run_after, inclusive=is_later)
 
-    def _spend(self, reads: int, last: Row | None) -> None:
+    def _spend(self, reads: int) -> None:
         self._reads += reads
         if self._reads > MAX_READS:
-            cursor = None if last is None else _write_cursor(self._request, last)
+            cursor = None if self._last is None else _write_cursor(self._request, self._last)
             raise TooCostlyError(MAX_READS, cursor)
 
 

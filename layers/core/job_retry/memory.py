@@ -32,10 +32,10 @@ class MemoryStore:
     def add(self, job: Job) -> None:
         """Store a new job."""
         with self._lock:
-            if job.id in self._jobs:
+            known = self._jobs.setdefault(job.id, job)
+            if known.enqueue_token != job.enqueue_token:
                 raise IdTakenError
-            self._jobs[job.id] = job
-            self._history[job.id] = []
+            self._history.setdefault(job.id, [])
 
     def claim(
         self,
@@ -73,6 +73,8 @@ class MemoryStore:
     def delete(self, change: Change) -> None:
         """Remove a job and its history."""
         with self._lock:
+            if change.before.id not in self._jobs:
+                return  # another was quicker, to the same end
             job = self._expected(change)
             del self._jobs[job.id], self._history[job.id]
 

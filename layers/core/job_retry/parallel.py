@@ -25,7 +25,13 @@ def run_all(call: Callable[[T], R], arguments: Iterable[T]) -> list[R]:
     listed = list(arguments)
     if len(listed) <= 1:
         return [call(each) for each in listed]
-    return list(_threads().map(call, listed))
+    threads = _threads()
+    running = [threads.submit(call, each) for each in listed]
+    # All must have ended before the function answers: Lambda would freeze the rest.
+    errors = [error for each in running if (error := each.exception()) is not None]
+    if errors:
+        raise errors[0]
+    return [each.result() for each in running]
 
 
 @cache

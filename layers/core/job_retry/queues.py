@@ -24,25 +24,29 @@ class QueueDirectory:
         self._clock = clock
         self._known: dict[str, _Known] = {}
 
-    def get(self, name: str) -> QueueRecord:
-        """Return a queue's record, at most ten seconds old; an unknown queue has no lanes."""
-        known = self._known.get(name)
-        if known is not None and 0 <= self._clock() - known.read_at < CACHE_MS:
-            return known.record
-        return self.refresh(name)
+    def get(self, name: str, *, read_since: int | None = None) -> QueueRecord:
+        """Return a queue's record; a queue that had no job yet has no partitions.
 
-    def refresh(self, name: str) -> QueueRecord:
-        """Read a queue's record now."""
+        Args:
+            name: of the queue.
+            read_since: read no earlier than this moment; else at most ten seconds ago.
+        """
+        known = self._known.get(name)
+        now = self._clock()
+        oldest = now - CACHE_MS if read_since is None else read_since
+        if known is not None and oldest <= known.read_at <= now:
+            return known.record
         record = self._store.queue(name)
         if record is None:  # not remembered: its first job may come at any moment
+            self._known.pop(name, None)
             return QueueRecord(name)
         return self._remember(record)
 
     def ensure(self, name: str, priority: int) -> QueueRecord:
         """Return a queue's record, once it says that jobs of this priority may be there."""
-        known = self._known.get(name)
-        if known is not None and priority in known.record.priorities:
-            return self.get(name)
+        record = self.get(name) if name in self._known else QueueRecord(name)
+        if priority in record.priorities:
+            return record
         return self._remember(self._store.register(name, priority))
 
     def all(self) -> list[QueueRecord]:

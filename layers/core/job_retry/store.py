@@ -155,7 +155,10 @@ class JobStore(Protocol):
         """Write a change if the job is still as decided on. Raises `ChangedError`."""
 
     def delete(self, change: Change) -> None:
-        """Remove a job and all its parts under the same condition. Raises `ChangedError`."""
+        """Remove a job and all its parts under the same condition; gone already is as good.
+
+        Raises `ChangedError`.
+        """
 
     def sweep(self, job_id: int) -> bool:
         """Remove what an interrupted delete left behind; say whether there was anything."""

@@ -26,10 +26,12 @@ def whole_job_view(job: Job, attempts: Sequence[Attempt]) -> JsonText:
         room -= encoded_size(text)
         if room < 0:
             break
-        shown.insert(0, text)
-    fields = _fields(job) | {"history": render_all(shown)}
-    if len(shown) < len(attempts):
-        fields["history_omitted"] = len(attempts) - len(shown)
+        shown.append(text)
+    fields = _fields(job) | {"history": render_all(reversed(shown))}
+    if attempts:
+        fields["last_error"] = attempts[-1].error
+    if len(shown) < job.failures:
+        fields["history_omitted"] = job.failures - len(shown)
     return render(fields)
 
 

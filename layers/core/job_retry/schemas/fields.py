@@ -1,5 +1,6 @@
 """The kinds of fields that requests are made of."""
 
+import re
 from typing import Annotated, ClassVar
 
 from pydantic import (
@@ -68,9 +69,21 @@ def _at_most(field: str, limit: int) -> AfterValidator:
     return AfterValidator(check)
 
 
-Queue = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._-]{1,128}$")]
-JobType = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._:/-]{1,128}$")]
-WorkerId = Annotated[str, StringConstraints(pattern=r"^[^\x00-\x1f\x7f-\x9f]{1,128}$")]
+def _name(characters: str, words: str) -> AfterValidator:
+    pattern = re.compile(f"{characters}{{1,128}}")
+
+    def check(given: str) -> str:
+        if not pattern.fullmatch(given):
+            message = f"must be 1 to 128 {words}"
+            raise ValueError(message)
+        return given
+
+    return AfterValidator(check)
+
+
+Queue = Annotated[str, _name(r"[A-Za-z0-9._-]", "letters, digits, '.', '_' or '-'")]
+JobType = Annotated[str, _name(r"[A-Za-z0-9._:/-]", "letters, digits, '.', '_', '-', ':' or '/'")]
+WorkerId = Annotated[str, _name(r"[^\x00-\x1f\x7f-\x9f]", "characters, none a control character")]
 LeaseToken = Annotated[str, StringConstraints(min_length=1, max_length=128)]
 ErrorText = Annotated[str, BeforeValidator(_without_surrogates)]
 Moment = Annotated[int, BeforeValidator(_moment)]

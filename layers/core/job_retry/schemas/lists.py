@@ -24,10 +24,9 @@ def _status(given: object) -> object:
     return Status(str(given))
 
 
-class ListQuery(Body):
-    """GET /jobs."""
+class DeadLettersQuery(Body):
+    """GET /dlq."""
 
-    status: Annotated[Status, BeforeValidator(_status)] | None = None
     queue: Queue | None = None
     job_type: JobType | None = None
     page: Annotated[int, BeforeValidator(_integer), Field(ge=1)] = 1
@@ -45,7 +44,7 @@ class ListQuery(Body):
     def request(self) -> ListRequest:
         """Return it as the engine takes it."""
         return ListRequest(
-            status=self.status,
+            status=self._listed_status(),
             queue=self.queue,
             job_type=self.job_type,
             page=self.page,
@@ -54,8 +53,14 @@ class ListQuery(Body):
             newest_first=self.order == "desc",
         )
 
+    def _listed_status(self) -> Status | None:
+        return Status.DEAD
 
-class DeadLettersQuery(ListQuery):
-    """GET /dlq: the same, of dead jobs alone."""
 
-    status: Literal[Status.DEAD] = Field(default=Status.DEAD, init=False)
+class ListQuery(DeadLettersQuery):
+    """GET /jobs: the same, of any status."""
+
+    status: Annotated[Status, BeforeValidator(_status)] | None = None
+
+    def _listed_status(self) -> Status | None:
+        return self.status
