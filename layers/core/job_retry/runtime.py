@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from functools import cache
 from random import SystemRandom
@@ -28,6 +29,9 @@ _CLIENT = Config(
     retries={"mode": "standard", "total_max_attempts": 4},
     max_pool_connections=THREADS,
 )
+
+# Its line about found credentials, at each cold start, is no news.
+logging.getLogger("botocore").setLevel(logging.WARNING)
 
 _clock: Clock = system_clock
 

@@ -1,0 +1,77 @@
+"""Each function may do to the tables what it does, and nothing else."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.template.stack import folder_of, resources, statements
+
+JOBS = "jobs"
+INDEX = "index"
+CONTROL = "control"
+# A transaction needs the permissions of its parts, not one of its own.
+NEED = {
+    "enqueue_job": {JOBS: {"PutItem", "DeleteItem"}, CONTROL: {"GetItem", "UpdateItem"}},
+    "list_jobs": {JOBS: {"BatchGetItem"}, INDEX: {"Query"}, CONTROL: {"Query", "GetItem"}},
+    "get_job": {JOBS: {"Query"}},
+    "claim_jobs": {
+        JOBS: {"GetItem", "UpdateItem", "PutItem"},
+        INDEX: {"Query"},
+        CONTROL: {"GetItem"},
+    },
+    "complete_job": {JOBS: {"GetItem", "UpdateItem", "PutItem", "DeleteItem"}},
+    "fail_job": {JOBS: {"GetItem", "UpdateItem", "PutItem"}},
+    "heartbeat_job": {JOBS: {"GetItem", "UpdateItem"}},
+    "release_job": {JOBS: {"GetItem", "UpdateItem"}},
+    "cancel_job": {JOBS: {"GetItem", "UpdateItem"}},
+    "delete_job": {JOBS: {"GetItem", "Query", "DeleteItem", "BatchWriteItem"}},
+    "list_dead_letters": {JOBS: {"BatchGetItem"}, INDEX: {"Query"}, CONTROL: {"Query", "GetItem"}},
+    "requeue_dead_letter": {JOBS: {"GetItem", "UpdateItem"}},
+    "expire_leases": {
+        JOBS: {"GetItem", "UpdateItem", "PutItem"},
+        INDEX: {"Query"},
+        CONTROL: {"Query"},
+    },
+}
+
+
+def place(resource: Any) -> str:
+    """Return which table or index a policy's resource is."""
+    match resource:
+        case {"Fn::GetAtt": ["JobsTable", "Arn"]}:
+            return JOBS
+        case {"Fn::Sub": "${JobsTable.Arn}/index/status-run_after-index"}:
+            return INDEX
+        case {"Fn::GetAtt": ["ControlTable", "Arn"]}:
+            return CONTROL
+    pytest.fail(f"a policy names something else than one table or index: {resource}")
+
+
+@pytest.mark.parametrize("folder", NEED)
+def test_a_function_may_do_what_it_needs(template: dict[str, Any], folder: str) -> None:
+    functions = resources(template, "AWS::Serverless::Function").values()
+    [function] = [function for function in functions if folder_of(function) == folder]
+    granted: dict[str, set[str]] = {}
+    for actions, resource in statements(function):
+        assert place(resource) not in granted, "one statement for each resource"
+        granted[place(resource)] = {action.removeprefix("dynamodb:") for action in actions}
+    assert granted == NEED[folder]
+
+
+def test_every_function_is_in_the_table_of_needs(template: dict[str, Any]) -> None:
+    functions = resources(template, "AWS::Serverless::Function").values()
+    assert {folder_of(function) for function in functions} == set(NEED)
+
+
+def test_policies_are_written_out_action_by_action(template: dict[str, Any]) -> None:
+    for name, function in resources(template, "AWS::Serverless::Function").items():
+        for policy in function["Policies"]:
+            assert set(policy) == {"Version", "Statement"}, f"{name}: no ready-made policies"
+            for statement in policy["Statement"]:
+                assert set(statement) == {"Effect", "Action", "Resource"}, name
+                assert statement["Effect"] == "Allow", name
+        for actions, _ in statements(function):
+            assert all(action.startswith("dynamodb:") for action in actions), name
+            assert not any("*" in action for action in actions), name
