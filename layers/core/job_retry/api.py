@@ -2,7 +2,7 @@
 
 import re
 from base64 import b64decode
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
@@ -17,15 +17,13 @@ from job_retry.errors import (
     JobNotFoundError,
     JobRetryError,
     MediaTypeError,
-    StateError,
-    StoreBusyError,
-    StoreUnavailableError,
-    TooCostlyError,
+    StoreError,
     TooLargeError,
 )
 from job_retry.ids import MAX_ID
 from job_retry.json_text import JsonText
 from job_retry.observability import flush, logger
+from job_retry.problems import problem, problem_of
 from job_retry.schemas.fields import MAX_DOCUMENT_BYTES, Body
 
 PREFIX = "/api:job-retry"
@@ -34,24 +32,12 @@ PREFIX = "/api:job-retry"
 Handler = Callable[[dict[str, Any], LambdaContext], dict[str, Any]]
 B = TypeVar("B", bound=Body)
 
-_STATUS_AND_TITLE: dict[type[JobRetryError], tuple[int, str]] = {
-    InvalidJsonError: (400, "The body is not JSON"),
-    JobNotFoundError: (404, "No such job"),
-    StateError: (409, "The job's state forbids this"),
-    TooLargeError: (413, "Too large"),
-    MediaTypeError: (415, "The body is not declared as JSON"),
-    InvalidFieldError: (422, "A field is not acceptable"),
-    TooCostlyError: (422, "The list costs too many reads"),
-    StoreBusyError: (429, "Too busy"),
-    StoreUnavailableError: (503, "The store is unavailable"),
-}
 _RETRY_AFTER_SECONDS = 1
 
 # The largest payload with all its characters escaped as \u0000, and a little more. What is
 # larger would only keep the parser busy.
 _MAX_BODY = 7 * MAX_DOCUMENT_BYTES
-_SHOWN_ERRORS = 20
-_SHOWN_NAME = 100  # characters of a field's name, which may be as long as the body
+_MAX_BATCH_BODY = 6_000_000  # about what Lambda takes
 
 _INTEGER = re.compile(r"-?[0-9]+")
 _MAX_DIGITS = len(str(MAX_ID))
@@ -64,7 +50,6 @@ def create_app() -> APIGatewayHttpResolver:
     """
     app = APIGatewayHttpResolver(strip_prefixes=[PREFIX])
     app.exception_handler(JobRetryError)(_refuse)
-    app.exception_handler(ValidationError)(_refuse_fields)
     app.exception_handler(Exception)(_give_up)
     app.not_found(_no_route)
     return app
@@ -87,34 +72,43 @@ def read_body(app: APIGatewayHttpResolver, model: type[B]) -> B:
     """Return the request's body, checked.
 
     Raises:
-        MediaTypeError, InvalidJsonError, InvalidFieldError, TooLargeError,
-        pydantic.ValidationError: it is not acceptable.
+        MediaTypeError, InvalidJsonError, InvalidFieldError, TooLargeError: it is not
+            acceptable.
     """
-    event = app.current_event
-    text = event.body or ""
-    if len(text) > _MAX_BODY:
-        raise TooLargeError("body", len(text), _MAX_BODY)
-    if event.is_base64_encoded:
-        text = _decode(text)
-    if not text.strip():
-        return model.model_validate({})
-    _check_media_type(event.headers)
-    members = json_text.members(text)
-    return model.model_validate(
-        {
-            name: member if name in model.json_texts else json_text.value(member)
-            for name, member in members.items()
-        }
-    )
+    return _checked(model, json_text.members(_body_text(app, _MAX_BODY)))
+
+
+def read_batch(
+    app: APIGatewayHttpResolver, model: type[B], *, most: int
+) -> list[B | JobRetryError]:
+    """Return what is asked for each job of a batch, checked, or what is wrong with it.
+
+    Args:
+        app: the resolver that has the request.
+        model: what stands for each job in the array ``jobs``.
+        most: how many there may be.
+
+    Raises:
+        MediaTypeError, InvalidJsonError, InvalidFieldError, TooLargeError: the batch as a
+            whole is not acceptable.
+    """
+    members = json_text.members(_body_text(app, _MAX_BATCH_BODY))
+    unknown = [(name, "is unknown") for name in members if name != "jobs"]
+    if unknown:
+        raise InvalidFieldError(*unknown[0], *unknown[1:])
+    jobs = json_text.elements(members.get("jobs", JsonText("null")), "jobs")
+    if not 1 <= len(jobs) <= most:
+        raise InvalidFieldError("jobs", f"must have 1 to {most} elements")
+    return [_checked_or_error(model, job) for job in jobs]
 
 
 def read_query(app: APIGatewayHttpResolver, model: type[B]) -> B:
     """Return the request's query string, checked.
 
     Raises:
-        pydantic.ValidationError: it is not acceptable.
+        InvalidFieldError: it is not acceptable.
     """
-    return model.model_validate(app.current_event.query_string_parameters or {})
+    return _validated(model, app.current_event.query_string_parameters or {})
 
 
 def read_id(text: str) -> int:
@@ -142,6 +136,54 @@ def no_content() -> Response[str]:
     return Response(204)
 
 
+def answer_batch(bodies: Iterable[JsonText]) -> Response[str]:
+    """Answer 200 with what became of each job, in order."""
+    return answer(200, json_text.render({"results": json_text.render_all(bodies)}))
+
+
+def _body_text(app: APIGatewayHttpResolver, limit: int) -> str:
+    """Return the body's JSON; an empty one stands for an empty object."""
+    event = app.current_event
+    text = event.body or ""
+    if len(text) > limit:
+        raise TooLargeError("body", len(text), limit)
+    if event.is_base64_encoded:
+        text = _decode(text)
+    if not text.strip():
+        return "{}"
+    _check_media_type(event.headers)
+    return text
+
+
+def _checked(model: type[B], members: Mapping[str, JsonText]) -> B:
+    return _validated(
+        model,
+        {
+            name: member if name in model.json_texts else json_text.value(member)
+            for name, member in members.items()
+        },
+    )
+
+
+def _checked_or_error(model: type[B], text: JsonText) -> B | JobRetryError:
+    try:
+        return _checked(model, json_text.members(text))
+    except JobRetryError as error:
+        return error
+
+
+def _validated(model: type[B], given: Mapping[str, object]) -> B:
+    try:
+        return model.model_validate(given)
+    except ValidationError as error:
+        errors = error.errors(include_url=False, include_context=False, include_input=False)
+        fields = [
+            (".".join(map(str, each["loc"])) or "body", each["msg"].removeprefix("Value error, "))
+            for each in errors
+        ]
+        raise InvalidFieldError(*fields[0], *fields[1:]) from None
+
+
 def _decode(body: str) -> str:
     try:
         return b64decode(body, validate=True).decode("utf-8")
@@ -162,66 +204,28 @@ def _check_media_type(headers: Mapping[str, str]) -> None:
 
 
 def _problem(
-    status: int,
-    code: str,
-    title: str,
-    detail: str,
-    headers: dict[str, str | list[str]] | None = None,
-    **more: object,
+    members: Mapping[str, object], headers: dict[str, str | list[str]] | None = None
 ) -> Response[str]:
-    """Answer as RFC 9457 has it; ``code`` and the type that ends in it are for programs."""
-    fields = {
-        "type": f"urn:job-retry:problem:{code}",
-        "title": title,
-        "status": status,
-        "detail": detail,
-        "code": code,
-        **more,
-    }
     return Response(
-        status,
+        int(str(members["status"])),
         content_type="application/problem+json",
-        body=json_text.render(fields),
+        body=json_text.render(members),
         headers=headers,
     )
 
 
 def _refuse(error: JobRetryError) -> Response[str]:
-    status, title = next(
-        _STATUS_AND_TITLE[kind] for kind in type(error).__mro__ if kind in _STATUS_AND_TITLE
-    )
-    more: dict[str, object] = {}
     headers: dict[str, str | list[str]] = {}
-    match error:
-        case StateError(job=job):
-            more = {"job_id": job.id, "job_status": job.status}
-        case InvalidFieldError(field=field) | TooLargeError(field=field):
-            more = {"errors": [{"field": field[:_SHOWN_NAME], "detail": str(error)}]}
-        case TooCostlyError(next_cursor=cursor):
-            more = {"next_cursor": cursor}
-        case StoreBusyError() | StoreUnavailableError():
-            logger.warning("the store refused", reason=str(error), exc_info=True)
-            headers = {"Retry-After": str(_RETRY_AFTER_SECONDS)}
-    return _problem(status, error.code, title, str(error), headers, **more)
-
-
-def _refuse_fields(error: ValidationError) -> Response[str]:
-    errors = [
-        {
-            "field": ".".join(map(str, each["loc"]))[:_SHOWN_NAME] or "body",
-            "detail": each["msg"].removeprefix("Value error, "),
-        }
-        for each in error.errors(include_url=False, include_context=False, include_input=False)
-    ][:_SHOWN_ERRORS]
-    detail = "; ".join(f"{each['field']}: {each['detail']}" for each in errors)
-    title = _STATUS_AND_TITLE[InvalidFieldError][1]
-    return _problem(422, InvalidFieldError.code, title, detail, errors=errors)
+    if isinstance(error, StoreError):
+        logger.warning("the store refused", reason=str(error), exc_info=True)
+        headers = {"Retry-After": str(_RETRY_AFTER_SECONDS)}
+    return _problem(problem_of(error), headers)
 
 
 def _no_route(_error: NotFoundError) -> Response[str]:
-    return _problem(404, "not_found", "No such route", "there is nothing at this address")
+    return _problem(problem(404, "not_found", "No such route", "there is nothing at this address"))
 
 
 def _give_up(_error: Exception) -> Response[str]:
     logger.exception("unexpected error")
-    return _problem(500, "internal", "Internal error", "the request could not be served")
+    return _problem(problem(500, "internal", "Internal error", "the request could not be served"))

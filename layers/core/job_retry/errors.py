@@ -23,17 +23,17 @@ class JobRetryError(Exception):
 
 
 class InvalidFieldError(JobRetryError):
-    """A field of the request is not acceptable.
+    """Fields of the request are not acceptable.
 
     Attributes:
-        field: its name as the caller wrote it.
+        fields: name as the caller wrote it, and what is wrong, of each.
     """
 
     code = "invalid_field"
 
-    def __init__(self, field: str, message: str) -> None:
-        super().__init__(message)
-        self.field = field
+    def __init__(self, field: str, message: str, *more: tuple[str, str]) -> None:
+        self.fields = [(field, message), *more]
+        super().__init__("; ".join(f"{each[:100]}: {what}" for each, what in self.fields[:20]))
 
 
 class InvalidJsonError(JobRetryError):

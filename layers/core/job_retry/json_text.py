@@ -69,6 +69,27 @@ def members(body: str) -> dict[str, JsonText]:
         at = _skip_space(body, at + 1)
 
 
+def elements(text: JsonText, name: str) -> list[JsonText]:
+    """Take a compact JSON array apart into the text of each element.
+
+    Args:
+        text: as `members` returned it.
+        name: of the field it is the value of, for the error.
+
+    Raises:
+        InvalidFieldError: it is no array.
+    """
+    if text[0] != "[":
+        raise InvalidFieldError(name, "must be an array")
+    found: list[JsonText] = []
+    at = 1
+    while text[at] != "]":
+        end = _parse(text, at, name)
+        found.append(JsonText(text[at:end]))
+        at = end + 1 if text[end] == "," else end
+    return found
+
+
 def value(text: JsonText) -> Any:
     """Return what a member's text means, as Python has it."""
     try:

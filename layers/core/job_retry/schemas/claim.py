@@ -16,7 +16,7 @@ class ClaimBody(Body):
     worker_id: WorkerId | None = None
     job_types: Annotated[list[JobType], Field(min_length=1, max_length=100)] | None = None
     lease_seconds: LeaseSeconds | None = None
-    max_jobs: Annotated[int, Field(ge=1, le=10)] = 1
+    max_jobs: Annotated[int, Field(ge=1, le=25)] = 1
 
     @model_validator(mode="after")
     def _one_way_to_name_queues(self) -> Self:
