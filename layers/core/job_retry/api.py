@@ -26,7 +26,8 @@ from job_retry.errors import (
 from job_retry.ids import MAX_ID
 from job_retry.json_text import JsonText
 from job_retry.observability import flush, logger
-from job_retry.schemas.fields import MAX_DOCUMENT_BYTES, Body
+from job_retry.schemas.fields import Body
+from job_retry.views import job_view
 
 PREFIX = "/api:job-retry"
 """Every route is there again under this, the seed's own spelling."""
@@ -47,9 +48,6 @@ _STATUS_AND_TITLE: dict[type[JobRetryError], tuple[int, str]] = {
 }
 _RETRY_AFTER_SECONDS = 1
 
-# The largest payload with all its characters escaped as \u0000, and a little more. What is
-# larger would only keep the parser busy.
-_MAX_BODY = 7 * MAX_DOCUMENT_BYTES
 _SHOWN_ERRORS = 20
 _SHOWN_NAME = 100  # characters of a field's name, which may be as long as the body
 
@@ -92,11 +90,11 @@ def read_body(app: APIGatewayHttpResolver, model: type[B]) -> B:
     """
     event = app.current_event
     text = event.body or ""
-    if len(text) > _MAX_BODY:
-        raise TooLargeError("body", len(text), _MAX_BODY)
+    if len(text) > model.max_body:
+        raise TooLargeError("body", len(text), model.max_body)
     if event.is_base64_encoded:
         text = _decode(text)
-    if not text.strip():
+    if not text.strip(" \t\r\n"):
         return model.model_validate({})
     _check_media_type(event.headers)
     members = json_text.members(text)
@@ -128,7 +126,7 @@ def read_id(text: str) -> int:
         raise InvalidFieldError("job_id", "must be an integer")
     # asked in this order, since Python reads no integer of more than 4,300 digits
     if len(text) > _MAX_DIGITS or not 0 < int(text) <= MAX_ID:
-        raise JobNotFoundError(text)
+        raise JobNotFoundError(text[:_SHOWN_NAME])
     return int(text)
 
 
@@ -197,8 +195,9 @@ def _refuse(error: JobRetryError) -> Response[str]:
             more = {"job_id": job.id, "job_status": job.status}
         case InvalidFieldError(field=field) | TooLargeError(field=field):
             more = {"errors": [{"field": field[:_SHOWN_NAME], "detail": str(error)}]}
-        case TooCostlyError(next_cursor=cursor):
-            more = {"next_cursor": cursor}
+        case TooCostlyError(next_cursor=cursor, jobs=jobs):
+            items = json_text.render_all(job_view(job) for job in jobs)
+            more = {"items": items, "next_cursor": cursor}
         case StoreBusyError() | StoreUnavailableError():
             logger.warning("the store refused", reason=str(error), exc_info=True)
             headers = {"Retry-After": str(_RETRY_AFTER_SECONDS)}
