@@ -24,7 +24,7 @@ from job_retry.ids import MAX_ID
 from job_retry.json_text import JsonText
 from job_retry.observability import flush, logger
 from job_retry.problems import problem, problem_of
-from job_retry.schemas.fields import MAX_DOCUMENT_BYTES, Body
+from job_retry.schemas.fields import Body
 
 PREFIX = "/api:job-retry"
 """Every route is there again under this, the seed's own spelling."""
@@ -34,10 +34,8 @@ B = TypeVar("B", bound=Body)
 
 _RETRY_AFTER_SECONDS = 1
 
-# The largest payload with all its characters escaped as \u0000, and a little more. What is
-# larger would only keep the parser busy.
-_MAX_BODY = 7 * MAX_DOCUMENT_BYTES
 _MAX_BATCH_BODY = 6_000_000  # about what Lambda takes
+_SHOWN_DIGITS = 32  # of an id that no job can have
 
 _INTEGER = re.compile(r"-?[0-9]+")
 _MAX_DIGITS = len(str(MAX_ID))
@@ -75,7 +73,7 @@ def read_body(app: APIGatewayHttpResolver, model: type[B]) -> B:
         MediaTypeError, InvalidJsonError, InvalidFieldError, TooLargeError: it is not
             acceptable.
     """
-    return _checked(model, json_text.members(_body_text(app, _MAX_BODY)))
+    return _checked(model, json_text.members(_body_text(app, model.max_body)))
 
 
 def read_batch(
@@ -122,7 +120,7 @@ def read_id(text: str) -> int:
         raise InvalidFieldError("job_id", "must be an integer")
     # asked in this order, since Python reads no integer of more than 4,300 digits
     if len(text) > _MAX_DIGITS or not 0 < int(text) <= MAX_ID:
-        raise JobNotFoundError(text)
+        raise JobNotFoundError(text[:_SHOWN_DIGITS])
     return int(text)
 
 
@@ -149,7 +147,7 @@ def _body_text(app: APIGatewayHttpResolver, limit: int) -> str:
         raise TooLargeError("body", len(text), limit)
     if event.is_base64_encoded:
         text = _decode(text)
-    if not text.strip():
+    if not text.strip(" \t\r\n"):
         return "{}"
     _check_media_type(event.headers)
     return text

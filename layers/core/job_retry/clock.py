@@ -9,10 +9,12 @@ from typing import TypeAlias
 Clock: TypeAlias = Callable[[], int]
 """Returns the present moment in milliseconds since 1970-01-01 UTC."""
 
-MIN_MOMENT = 100_000_000_000  # 1973-03-03; a smaller number was meant as seconds
+MAX_SECONDS = 100_000_000_000  # a number below is a moment of today in seconds, or of 1973
 MAX_MOMENT = 253_402_300_799_999  # the last millisecond of the year 9999
 
-_RFC3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
+_RFC3339 = re.compile(
+    r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]([01]\d|2[0-3]):[0-5]\d)", re.ASCII
+)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 

@@ -191,7 +191,7 @@ class Engine:
         """
         self._check_token(lease_token)
         now = self._clock()
-        return self._decide(
+        job = self._decide(
             Action.FAIL,
             job_id,
             lambda job: decisions.fail(
@@ -204,6 +204,8 @@ class Engine:
                 random=self._random,
             ),
         )
+        # written now or before, it is this error; the record has its beginning only
+        return replace(job, last_error=decisions.cut_error(error, decisions.MAX_ERROR_BYTES))
 
     def release(
         self,
@@ -323,8 +325,6 @@ class Engine:
             except ChangedError as changed:
                 job, current = changed.job, changed.job is not None
                 continue
-            if change.attempt is not None:  # the record has the error's beginning only
-                after = replace(after, last_error=change.attempt.error)
             self._observer(action, after)
             return after
         raise StoreBusyError(_TOO_BUSY)

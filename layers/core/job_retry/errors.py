@@ -9,6 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from job_retry.job import Job
     from job_retry.transitions import Action
 
@@ -27,11 +29,13 @@ class InvalidFieldError(JobRetryError):
 
     Attributes:
         fields: name as the caller wrote it, and what is wrong, of each.
+        field: the first one's name.
     """
 
     code = "invalid_field"
 
     def __init__(self, field: str, message: str, *more: tuple[str, str]) -> None:
+        self.field = field
         self.fields = [(field, message), *more]
         super().__init__("; ".join(f"{each[:100]}: {what}" for each, what in self.fields[:20]))
 
@@ -63,14 +67,16 @@ class TooCostlyError(JobRetryError):
 
     Attributes:
         next_cursor: where the reading stopped; a list with this cursor goes on from there.
+        jobs: of this page, found before.
     """
 
     code = "too_costly"
 
-    def __init__(self, reads: int, next_cursor: str | None) -> None:
+    def __init__(self, reads: int, next_cursor: str | None, jobs: Sequence[Job] = ()) -> None:
         way_out = "" if next_cursor is None else ", or go on from next_cursor in place of page"
         super().__init__(f"more than {reads:,} reads: narrow the filter (status, queue){way_out}")
         self.next_cursor = next_cursor
+        self.jobs = jobs
 
 
 class JobNotFoundError(JobRetryError):

@@ -20,8 +20,9 @@ MAX_DEPTH = 500
 """Arrays and objects inside each other; deeper, common JSON parsers give up in turn."""
 
 _SPACE = re.compile(r"[ \t\n\r]*")
-_STRING_OR_SPACE = re.compile(r'"(?:[^"\\]|\\.)*"|[ \t\n\r]+')
-_STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
+# Runs of plain characters are taken at once: one by one they cost 125 bytes each.
+_STRING = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"')
+_STRING_OR_SPACE = re.compile(_STRING.pattern + r"|[ \t\n\r]+")
 _NO_BRACKET = re.compile(r"[^\[\]{}]+")
 
 
@@ -148,7 +149,8 @@ def _check_depth(text: str, name: str) -> None:
     if text.count("[") + text.count("{") <= MAX_DEPTH:
         return
     brackets = _NO_BRACKET.sub("", _STRING.sub("", text))
-    if max(accumulate(1 if each in "[{" else -1 for each in brackets)) > MAX_DEPTH:
+    depths = accumulate(1 if each in "[{" else -1 for each in brackets)
+    if max(depths, default=0) > MAX_DEPTH:
         _too_deep(name)
 
 

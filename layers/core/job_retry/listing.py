@@ -99,12 +99,23 @@ def list_jobs(store: JobStore, request: ListRequest, queues: Sequence[QueueRecor
         pass
     found: dict[int, tuple[Row, Job]] = {}
     wanted = request.per_page + 1  # one more tells whether there are more
-    while len(found) < wanted and (some := list(islice(rows, wanted - len(found)))):
+    too_costly: TooCostlyError | None = None
+    while len(found) < wanted and too_costly is None:
+        some: list[Row] = []
+        try:
+            some.extend(islice(rows, wanted - len(found)))
+        except TooCostlyError as error:
+            too_costly = error
+        if not some:
+            break
         records = store.read_many([row.id for row in some])
         for row in some:
             job = records.get(row.id)
             if job is not None and job.status in statuses:
                 found.setdefault(job.id, (row, job))
+    if too_costly is not None:
+        jobs = [job for _, job in found.values()]
+        raise TooCostlyError(MAX_READS, too_costly.next_cursor, jobs)
     page = list(found.values())[: request.per_page]
     more = len(found) > request.per_page
     return ListAnswer(

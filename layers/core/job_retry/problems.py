@@ -12,6 +12,8 @@ from job_retry.errors import (
     TooCostlyError,
     TooLargeError,
 )
+from job_retry.json_text import render_all
+from job_retry.views import job_view
 
 _STATUS_AND_TITLE: dict[type[JobRetryError], tuple[int, str]] = {
     InvalidJsonError: (400, "The body is not JSON"),
@@ -53,8 +55,8 @@ def problem_of(error: JobRetryError) -> dict[str, object]:
             more = {"errors": [_field(*each) for each in fields[:_SHOWN_ERRORS]]}
         case TooLargeError(field=field):
             more = {"errors": [_field(field, str(error))]}
-        case TooCostlyError(next_cursor=cursor):
-            more = {"next_cursor": cursor}
+        case TooCostlyError(next_cursor=cursor, jobs=jobs):
+            more = {"items": render_all(map(job_view, jobs)), "next_cursor": cursor}
     return problem(status, error.code, title, str(error), **more)
 
 

@@ -14,7 +14,7 @@ from pydantic import (
 )
 
 from job_retry.backoff import MAX_DELAY_SECONDS
-from job_retry.clock import MAX_MOMENT, MIN_MOMENT, from_rfc3339
+from job_retry.clock import MAX_MOMENT, MAX_SECONDS, from_rfc3339
 from job_retry.errors import TooLargeError
 from job_retry.json_text import JsonText
 
@@ -28,11 +28,15 @@ class Body(BaseModel):
 
     Attributes:
         json_texts: fields that stay JSON text.
+        max_body: characters that it may have. By default the largest payload with all its
+            characters escaped (six to one) and a little more: what is larger would only keep
+            the parser busy.
     """
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
     json_texts: ClassVar[frozenset[str]] = frozenset()
+    max_body: ClassVar[int] = 7 * MAX_DOCUMENT_BYTES
 
 
 class NoBody(Body):
@@ -41,17 +45,19 @@ class NoBody(Body):
 
 def _moment(given: object) -> object:
     if isinstance(given, str):
-        given = from_rfc3339(given)
-    elif type(given) is not int:
+        moment = from_rfc3339(given)
+    elif type(given) is int:
+        moment = given
+        if 0 <= moment < MAX_SECONDS:
+            message = "looks like seconds; must be milliseconds since 1970"
+            raise ValueError(message)
+    else:
         message = "must be RFC 3339 with an offset, or integer milliseconds since 1970"
         raise ValueError(message)
-    elif 0 <= given < MIN_MOMENT:
-        message = "looks like seconds; must be milliseconds since 1970"
+    if not 0 <= moment <= MAX_MOMENT:
+        message = "must be between the years 1970 and 9999"
         raise ValueError(message)
-    if not MIN_MOMENT <= given <= MAX_MOMENT:
-        message = "must be between the years 1973 and 9999"
-        raise ValueError(message)
-    return given
+    return moment
 
 
 def _without_surrogates(given: object) -> object:
@@ -83,7 +89,9 @@ def _name(characters: str, words: str) -> AfterValidator:
 
 Queue = Annotated[str, _name(r"[A-Za-z0-9._-]", "letters, digits, '.', '_' or '-'")]
 JobType = Annotated[str, _name(r"[A-Za-z0-9._:/-]", "letters, digits, '.', '_', '-', ':' or '/'")]
-WorkerId = Annotated[str, _name(r"[^\x00-\x1f\x7f-\x9f]", "characters, none a control character")]
+WorkerId = Annotated[
+    str, _name(r"[^\x00-\x1f\x7f-\x9f\ud800-\udfff]", "characters, none a control character")
+]
 LeaseToken = Annotated[str, StringConstraints(min_length=1, max_length=128)]
 ErrorText = Annotated[str, BeforeValidator(_without_surrogates)]
 Moment = Annotated[int, BeforeValidator(_moment)]

@@ -29,6 +29,8 @@ class CompleteBody(Body):
 class FailBody(Body):
     """POST /jobs/{id}/fail."""
 
+    max_body: ClassVar[int] = 6_000_000  # Lambda's own: no error is too long to be reported
+
     lease_token: LeaseToken | None = None
     error: ErrorText
     retry_in_seconds: DelaySeconds | None = None
