@@ -2,19 +2,19 @@
 
 from aws_lambda_powertools.event_handler import Response
 
-from job_retry.api import answer, create_app, read_body, serve
+from job_retry.api import answer, create_app, read_body, read_header, serve
 from job_retry.runtime import engine
 from job_retry.schemas.enqueue import EnqueueBody
-from job_retry.views import job_view
+from job_retry.views import enqueued_view
 
 app = create_app()
 
 
 @app.post("/jobs")
 def enqueue_job() -> Response[str]:
-    """Answer 201 with the job."""
-    job = engine().enqueue(read_body(app, EnqueueBody).new_job())
-    return answer(201, job_view(job))
+    """Answer 201 with the job, or 200 with the one that its key stands for."""
+    new = read_body(app, EnqueueBody).new_job(read_header(app, "idempotency-key"))
+    return answer(*enqueued_view(engine().enqueue_once(new)))
 
 
 lambda_handler = serve(app)

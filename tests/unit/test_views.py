@@ -47,6 +47,7 @@ FIELDS = [
     "completed_at",
     "died_at",
     "cancelled_at",
+    "unique_key",
 ]
 
 

@@ -2,7 +2,7 @@
 
 import re
 from base64 import b64decode
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
@@ -124,6 +124,11 @@ def read_id(text: str) -> int:
     return int(text)
 
 
+def read_header(app: APIGatewayHttpResolver, name: str) -> str | None:
+    """Return a request's header, whose name is given in lower case; None if it has none."""
+    return app.current_event.headers.get(name)
+
+
 def answer(status: int, body: JsonText) -> Response[str]:
     """Answer with JSON."""
     return Response(status, content_type="application/json", body=body)
@@ -132,11 +137,6 @@ def answer(status: int, body: JsonText) -> Response[str]:
 def no_content() -> Response[str]:
     """Answer 204."""
     return Response(204)
-
-
-def answer_batch(bodies: Iterable[JsonText]) -> Response[str]:
-    """Answer 200 with what became of each job, in order."""
-    return answer(200, json_text.render({"results": json_text.render_all(bodies)}))
 
 
 def _body_text(app: APIGatewayHttpResolver, limit: int) -> str:

@@ -1,10 +1,12 @@
 """Many requests in one: an answer for each, in order, whatever becomes of the others."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
 from job_retry.errors import JobRetryError
+from job_retry.json_text import JsonText, render, render_all
 from job_retry.parallel import run_all
+from job_retry.problems import problem_of
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -29,3 +31,23 @@ def answer_each(
             return error
 
     return run_all(try_call, requests)
+
+
+def batch_view(
+    outcomes: Iterable[R | JobRetryError], show: Callable[[R], tuple[int, JsonText]]
+) -> JsonText:
+    """Show what became of each request: a status, with the job or the problem.
+
+    Args:
+        outcomes: of `answer_each`.
+        show: returns the status and the job's view of what went well.
+    """
+    results = []
+    for outcome in outcomes:
+        if isinstance(outcome, JobRetryError):
+            problem = problem_of(outcome)
+            results.append(render({"status": problem["status"], "problem": render(problem)}))
+        else:
+            status, job = show(outcome)
+            results.append(render({"status": status, "job": job}))
+    return render({"results": render_all(results)})

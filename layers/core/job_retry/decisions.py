@@ -13,8 +13,9 @@ from typing import Any
 
 from job_retry.backoff import backoff_ms
 from job_retry.errors import LeaseLostError, WrongStatusError
-from job_retry.job import Attempt, Document, Job, NewJob, Status
+from job_retry.job import Attempt, Document, Job, KeyRecord, NewJob, Status
 from job_retry.transitions import Action, Transition, sources, transition
+from job_retry.unique import KeyWrite, unique_record
 
 INLINE_BYTES = 400
 """Payload and result stay in the record while they are no larger than this together:
@@ -38,12 +39,14 @@ class Change:
         before: the job as it was read; the condition names its status and lease.
         values: fields of `Job` to set, and no others are touched.
         attempt: an entry for the history, written in one transaction with the values.
+        key: a unique key to take, likewise.
     """
 
     transition: Transition
     before: Job
     values: Mapping[str, Any]
     attempt: Attempt | None = None
+    key: KeyWrite | None = None
 
     @property
     def after(self) -> Job:
@@ -70,6 +73,7 @@ def enqueue(new: NewJob, *, job_id: int, lane: int, enqueue_token: str, now: int
         run_after=now if new.run_after is None else new.run_after,
         updated_at=now,
         enqueue_token=enqueue_token,
+        unique=unique_record(new, job_id, now),
     )
 
 
@@ -190,10 +194,25 @@ def cancel(job: Job, *, fingerprint: str, now: int) -> Change:
     return _change(Action.CANCEL, job, Status.CANCELLED, values)
 
 
-def requeue(job: Job, *, run_after: int | None, fingerprint: str, now: int) -> Change:
-    """Give a dead job all its attempts again; its history stays."""
+def requeue(
+    job: Job,
+    *,
+    run_after: int | None,
+    fingerprint: str,
+    now: int,
+    key_seen: KeyRecord | None = None,
+) -> Change:
+    """Give a dead job all its attempts again, and its unique key; its history stays.
+
+    Args:
+        job: as it was read.
+        run_after: when it is to run; None for at once.
+        fingerprint: drawn for this request.
+        now: milliseconds.
+        key_seen: what the key's record was, where it may be written over.
+    """
     _must_be_source(Action.REQUEUE, job)
-    values = {
+    values: dict[str, Any] = {
         "attempts": 0,
         "claimed_by": None,
         "lease_token": None,
@@ -201,7 +220,11 @@ def requeue(job: Job, *, run_after: int | None, fingerprint: str, now: int) -> C
         "updated_at": now,
         "fingerprint": fingerprint,
     }
-    return _change(Action.REQUEUE, job, Status.QUEUED, values)
+    key = None
+    if job.unique is not None:
+        values["unique"] = replace(job.unique, turn=job.failures)
+        key = KeyWrite(values["unique"], key_seen)
+    return _change(Action.REQUEUE, job, Status.QUEUED, values, key=key)
 
 
 def delete(job: Job) -> Change:
@@ -264,10 +287,11 @@ def _change(
     target: Status | None,
     values: Mapping[str, Any],
     attempt: Attempt | None = None,
+    key: KeyWrite | None = None,
 ) -> Change:
     if target is not None and target is not before.status:
         values = {"status": target, **values}
-    return Change(transition(action, before.status, target), before, values, attempt)
+    return Change(transition(action, before.status, target), before, values, attempt, key)
 
 
 def _fingerprint(action: Action, lease_token: str | None, *body: object) -> str:

@@ -7,6 +7,7 @@ serves claims, expiry, lists and dead letters. See ``docs/architecture.md``.
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from job_retry import items
@@ -14,7 +15,7 @@ from job_retry.dynamo_errors import ConditionFailedError, translated
 from job_retry.errors import StoreBusyError
 from job_retry.items import number, string
 from job_retry.job import Document, Status
-from job_retry.store import ChangedError, IdTakenError, Page, Partition
+from job_retry.store import ChangedError, IdTakenError, KeyTakenError, Page, Partition
 from job_retry.transitions import Guard
 
 if TYPE_CHECKING:
@@ -24,8 +25,9 @@ if TYPE_CHECKING:
 
     from job_retry.decisions import Change
     from job_retry.items import Item
-    from job_retry.job import Attempt, Job
+    from job_retry.job import Attempt, Job, KeyRecord
     from job_retry.store import QueueRecord, Row, Start
+    from job_retry.unique import KeyWrite
 
 _BATCH_READ = 100  # keys that one BatchGetItem takes
 _BATCH_WRITE = 25  # items that one BatchWriteItem takes
@@ -47,6 +49,7 @@ _NO_SUCH_ITEM_YET = "attribute_not_exists(id)"
 _STATUS_AS_READ = "#status = :status_read"
 _LEASE_AS_READ = "lease_token = :lease_token_read"
 _LEASE_END_AS_READ = "run_after = :run_after_read"
+_KEY_AS_SEEN = "job_id = :job_id AND turn = :turn"
 
 
 class DynamoStore:
@@ -75,13 +78,16 @@ class DynamoStore:
 
     # -- writes ------------------------------------------------------------------------
 
-    def add(self, job: Job) -> None:
+    def add(self, job: Job, keys: Sequence[KeyWrite] = ()) -> None:
         """Store a new job, its large payload first, so that no claim can miss it."""
         if job.payload.part:
             self._put_new(items.part_to_item(job.id, job.payload, job.enqueue_token))
         try:
-            self._put_new(items.job_to_item(job))
-        except IdTakenError:
+            if keys:
+                self._put_new_with_keys(job, keys)
+            else:
+                self._put_new(items.job_to_item(job))
+        except (IdTakenError, KeyTakenError):
             if job.payload.part:
                 self._delete_item(job.id, job.payload.part)
             raise
@@ -138,20 +144,24 @@ class DynamoStore:
         if apart is not None:
             self._put(items.part_to_item(change.before.id, apart, change.before.enqueue_token))
         update: Any = self._update(change)
+        along: list[Any] = []
+        if change.attempt is not None:
+            history = items.attempt_to_item(change.before.id, change.attempt)
+            along.append({"Put": {"TableName": self._jobs, "Item": history}})
+        if change.key is not None:
+            along.append({"Put": self._put_key(change.key)})
         try:
-            if change.attempt is None:
+            if not along:
                 with translated():
                     answer = self._client.update_item(**update, ReturnValues="ALL_NEW")
                 return items.job_from_item(answer["Attributes"])
-            history = items.attempt_to_item(change.before.id, change.attempt)
             with translated():
-                self._client.transact_write_items(
-                    TransactItems=[
-                        {"Update": update},
-                        {"Put": {"TableName": self._jobs, "Item": history}},
-                    ]
-                )
+                self._client.transact_write_items(TransactItems=[{"Update": update}, *along])
         except ConditionFailedError as failed:
+            if not failed.failed:
+                raise KeyTakenError(
+                    [items.unique_from_item(each) for each in failed.others]
+                ) from None
             job = _job_or_none(failed.item)
             if job is not None and job.fingerprint == change.values.get("fingerprint", ""):
                 return job  # our own write, whose answer the SDK did not get
@@ -321,6 +331,54 @@ class DynamoStore:
             )
         return items.queue_from_item(answer["Attributes"])
 
+    # -- unique keys -------------------------------------------------------------------
+
+    def free_key(self, record: KeyRecord, now: int) -> None:
+        """Remove a key's record, or let it go by itself when its time is over: one unit."""
+        condition: Any = {
+            "TableName": self._control,
+            "Key": items.unique_key(record.key),
+            "ConditionExpression": _KEY_AS_SEEN,
+            "ExpressionAttributeValues": _key_as_seen(record),
+        }
+        with suppress(ConditionFailedError), translated():  # another has taken it since
+            if now >= record.until:
+                self._client.delete_item(**condition)
+                return
+            condition["ExpressionAttributeValues"][":expires_at"] = items.expires_at(record)
+            self._client.update_item(UpdateExpression="SET expires_at = :expires_at", **condition)
+
+    def _put_new_with_keys(self, job: Job, keys: Sequence[KeyWrite]) -> None:
+        record = {
+            "TableName": self._jobs,
+            "Item": items.job_to_item(job),
+            "ConditionExpression": _NO_SUCH_ITEM_YET,
+            "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+        }
+        puts: Any = [{"Put": put} for put in (record, *map(self._put_key, keys))]
+        try:
+            with translated():
+                self._client.transact_write_items(TransactItems=puts)
+        except ConditionFailedError as failed:
+            known = _job_or_none(failed.item)
+            if known is not None and known.enqueue_token == job.enqueue_token:
+                return  # our own transaction, whose answer the SDK did not get
+            if failed.failed:
+                raise IdTakenError from None
+            raise KeyTakenError([items.unique_from_item(each) for each in failed.others]) from None
+
+    def _put_key(self, write: KeyWrite) -> Any:
+        put: dict[str, Any] = {
+            "TableName": self._control,
+            "Item": items.unique_to_item(write),
+            "ConditionExpression": "attribute_not_exists(pk)",
+            "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+        }
+        if write.instead_of is not None:
+            put["ConditionExpression"] = f"attribute_not_exists(pk) OR ({_KEY_AS_SEEN})"
+            put["ExpressionAttributeValues"] = _key_as_seen(write.instead_of)
+        return put
+
     # -- the calls ---------------------------------------------------------------------
 
     def _update(self, change: Change) -> dict[str, Any]:
@@ -416,6 +474,10 @@ def _condition(change: Change) -> tuple[str, dict[str, str], Item]:
         clauses.append(_LEASE_END_AS_READ)
         values[":run_after_read"] = number(change.before.run_after)
     return " AND ".join(clauses), names, values
+
+
+def _key_as_seen(record: KeyRecord) -> Item:
+    return {":job_id": number(record.job_id), ":turn": number(record.turn)}
 
 
 def _job_or_none(item: Any) -> Job | None:

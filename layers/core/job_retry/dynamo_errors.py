@@ -10,7 +10,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from job_retry.errors import StoreBusyError, StoreUnavailableError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
 _BUSY = frozenset(
     {
@@ -33,13 +33,28 @@ class ConditionFailedError(Exception):
 
     Attributes:
         item: what stood in its way, by ReturnValuesOnConditionCheckFailure=ALL_OLD, which
-            spares a second read; None if there is no item, or it was in flux.
+            spares a second read; None if there is no item, or it was in flux. Of a
+            transaction, the item of its first write.
+        failed: whether it was the first write's condition.
+        others: the items of a transaction's other writes whose condition failed.
+        others_failed: whether there are such; an item may be missing.
         in_flux: another transaction or write was at the item.
     """
 
-    def __init__(self, item: Mapping[str, Any] | None, *, in_flux: bool = False) -> None:
+    def __init__(
+        self,
+        item: Mapping[str, Any] | None,
+        *,
+        failed: bool = True,
+        others: Sequence[Mapping[str, Any]] = (),
+        others_failed: bool = False,
+        in_flux: bool = False,
+    ) -> None:
         super().__init__("condition failed")
         self.item = item
+        self.failed = failed
+        self.others = others
+        self.others_failed = others_failed
         self.in_flux = in_flux
 
 
@@ -69,8 +84,13 @@ def _translate(error: ClientError) -> Exception:
     if code == "ConditionalCheckFailedException":
         return ConditionFailedError(response.get("Item"))
     if "ConditionalCheckFailed" in codes:
-        items = (reason.get("Item") for reason in reasons)
-        return ConditionFailedError(next((item for item in items if item), None))
+        first, *others = (reason.get("Code") == "ConditionalCheckFailed" for reason in reasons)
+        return ConditionFailedError(
+            reasons[0].get("Item"),
+            failed=first,
+            others=[reason["Item"] for reason in reasons[1:] if reason.get("Item")],
+            others_failed=any(others),
+        )
     if codes & _IN_THE_WAY:
         return ConditionFailedError(None, in_flux=True)
     if codes & _BUSY:

@@ -6,7 +6,8 @@ short memory of the queues' records.
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 from random import Random
 
 from job_retry import decisions, ids
@@ -14,16 +15,38 @@ from job_retry.claiming import Claimer, ClaimRequest, Taken
 from job_retry.clock import Clock
 from job_retry.decisions import Change
 from job_retry.delivery import deliverable
-from job_retry.errors import InvalidFieldError, JobNotFoundError, JobRetryError, StoreBusyError
+from job_retry.errors import (
+    InvalidFieldError,
+    JobNotFoundError,
+    JobRetryError,
+    KeyReusedError,
+    KeyTakenByOtherError,
+    StoreBusyError,
+    StoreError,
+)
 from job_retry.expiry import Expirer
-from job_retry.job import Attempt, Job, NewJob
+from job_retry.job import Attempt, Job, KeyRecord, NewJob
 from job_retry.listing import ListAnswer, ListRequest, list_jobs
 from job_retry.queues import QueueDirectory
-from job_retry.store import ChangedError, IdTakenError, JobStore, Observer
+from job_retry.store import ChangedError, IdTakenError, JobStore, KeyTakenError, Observer
 from job_retry.transitions import Action
+from job_retry.unique import content_of, has_ended, is_held, new_keys
 
 _YOUNG_MS = 60_000
 _ROUNDS = 10  # decisions on one request before the job is called too busy
+
+
+@dataclass(frozen=True, slots=True)
+class Enqueued:
+    """What became of an enqueue.
+
+    Attributes:
+        job: the new one, or the one that the key stands for.
+        is_duplicate: whether it was there already.
+    """
+
+    job: Job
+    is_duplicate: bool = False
 
 
 class Engine:
@@ -54,15 +77,24 @@ class Engine:
         self._observer = observer
         self._queues = QueueDirectory(store, clock)
         self._claimer = Claimer(store, random)
-        self._expirer = Expirer(store, random, observer)
+        self._expirer = Expirer(store, random, self._observe)
 
     # -- enqueue and look --------------------------------------------------------------
 
     def enqueue(self, new: NewJob) -> Job:
-        """Store a new job and return it."""
+        """Store a new job and return it, or the one that its key stands for."""
+        return self.enqueue_once(new).job
+
+    def enqueue_once(self, new: NewJob) -> Enqueued:
+        """Store a new job, unless a key that it comes with stands for another.
+
+        Raises:
+            KeyReusedError: the key stands for a job that was asked to do something else.
+        """
         record = self._queues.ensure(new.queue, new.priority)
-        now = self._clock()
-        while True:
+        seen: dict[str, KeyRecord] = {}
+        for _ in range(_ROUNDS):
+            now = self._clock()
             job = decisions.enqueue(
                 new,
                 job_id=ids.new_id(now, self._random),
@@ -71,11 +103,19 @@ class Engine:
                 now=now,
             )
             try:
-                self._store.add(job)
+                self._store.add(job, new_keys(new, job.id, now, seen))
             except IdTakenError:
                 continue
-            self._observer(Action.ENQUEUE, job)
-            return job
+            except KeyTakenError as taken:
+                for key in taken.records:
+                    holder = self._store.read(key.job_id, consistent=True)
+                    if is_held(key, holder, now):
+                        return Enqueued(_same_request(new, key, holder), is_duplicate=True)
+                    seen[key.key] = key
+                continue
+            self._observe(Action.ENQUEUE, job)
+            return Enqueued(job)
+        raise StoreBusyError(_TOO_BUSY)
 
     def get(self, job_id: int) -> tuple[Job, list[Attempt]]:
         """Return a job with payload, result and history.
@@ -117,7 +157,7 @@ class Engine:
             if self._expirer.expire_some(fresh, now) or fresh != records:
                 taken = self._claimer.take(request, fresh, now)
         for job in taken.jobs:
-            self._observer(Action.CLAIM, job)
+            self._observe(Action.CLAIM, job)
         taken.jobs = deliverable(self._store, taken.jobs, self._give_back)
         return taken
 
@@ -250,19 +290,35 @@ class Engine:
         )
 
     def requeue(self, job_id: int, *, run_after: int | None = None) -> Job:
-        """Give a dead job all its attempts again.
+        """Give a dead job all its attempts again, and its unique key.
 
         Raises:
             JobNotFoundError, WrongStatusError: nothing was changed.
+            KeyTakenByOtherError: nor here; another job holds the key.
         """
         now, fingerprint = self._clock(), self._new_fingerprint()
-        return self._decide(
-            Action.REQUEUE,
-            job_id,
-            lambda job: decisions.requeue(
-                job, run_after=run_after, fingerprint=fingerprint, now=now
-            ),
-        )
+        seen: KeyRecord | None = None
+        for _ in range(_ROUNDS):
+            try:
+                return self._decide(
+                    Action.REQUEUE,
+                    job_id,
+                    partial(
+                        decisions.requeue,
+                        run_after=run_after,
+                        fingerprint=fingerprint,
+                        now=now,
+                        key_seen=seen,
+                    ),
+                )
+            except KeyTakenError as taken:
+                for key in taken.records:
+                    if key.job_id != job_id and is_held(
+                        key, self._store.read(key.job_id, consistent=True), now
+                    ):
+                        raise KeyTakenByOtherError(job_id, key.job_id) from None
+                    seen = key
+        raise StoreBusyError(_TOO_BUSY)
 
     def delete(self, job_id: int) -> None:
         """Drop an ended job and all that belongs to it.
@@ -279,7 +335,7 @@ class Engine:
                 self._store.delete(decisions.delete(job))
             except ChangedError:
                 continue
-            self._observer(Action.DELETE, job)
+            self._observe(Action.DELETE, job)
             return
         raise StoreBusyError(_TOO_BUSY)
 
@@ -325,9 +381,16 @@ class Engine:
             except ChangedError as changed:
                 job, current = changed.job, changed.job is not None
                 continue
-            self._observer(action, after)
+            self._observe(action, after)
             return after
         raise StoreBusyError(_TOO_BUSY)
+
+    def _observe(self, action: Action, job: Job) -> None:
+        """Tell of a write, and free the key of a job that ended by it."""
+        self._observer(action, job)
+        if job.unique is not None and has_ended(job) and action is not Action.DELETE:
+            with suppress(StoreError):  # it is then written over by whoever wants it
+                self._store.free_key(job.unique, self._clock())
 
     def _check_token(self, lease_token: str | None) -> None:
         if self._require_lease_token and lease_token is None:
@@ -335,6 +398,15 @@ class Engine:
 
     def _new_fingerprint(self) -> str:
         return f"{self._random.getrandbits(96):024x}"
+
+
+def _same_request(new: NewJob, key: KeyRecord, holder: Job | None) -> Job:
+    """Return the job that a key stands for, if it is what is asked for again."""
+    if key.content != content_of(new):
+        raise KeyReusedError(key.job_id, "which has another job_type or payload")
+    if holder is None:
+        raise KeyReusedError(key.job_id, "which was deleted")
+    return holder
 
 
 _TOO_BUSY = "others keep changing this job"

@@ -121,6 +121,26 @@ class LeaseLostError(StateError):
         super().__init__(f"this lease no longer holds job {job.id}: it is {job.status}", job)
 
 
+class KeyReusedError(JobRetryError):
+    """A key stands for a job that was asked to do something else, or is gone."""
+
+    code = "key_reused"
+
+    def __init__(self, job_id: int, reason: str) -> None:
+        super().__init__(f"this key stands for job {job_id}, {reason}")
+        self.job_id = job_id
+
+
+class KeyTakenByOtherError(JobRetryError):
+    """Another job has taken the key of the job that was to be requeued."""
+
+    code = "key_taken"
+
+    def __init__(self, job_id: int, holder_id: int) -> None:
+        super().__init__(f"the unique key of job {job_id} is held by job {holder_id}")
+        self.job_id = holder_id
+
+
 class StoreError(JobRetryError):
     """The store could not serve the request; it may be sent again after a pause."""
 

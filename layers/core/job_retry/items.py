@@ -8,11 +8,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from job_retry.job import Attempt, Document, Job, Status
+from job_retry.job import Attempt, Document, Job, KeyRecord, Status
 from job_retry.store import Partition, QueueRecord, Row, partition_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+
+    from job_retry.unique import KeyWrite
 
 Value: TypeAlias = dict[str, Any]
 """One attribute's value as DynamoDB's wire format has it: {"S": …}, {"N": …}."""
@@ -30,6 +32,7 @@ _ATTRIBUTES: dict[str, tuple[str, ...]] = {
     "status": ("status", "status_lane"),
     "result": ("result", "result_bytes", "result_part"),
     "run_lease_seconds": ("run_lease_ms",),
+    "unique": ("unique_key", "unique_turn", "unique_content", "unique_until"),
 }
 
 
@@ -45,6 +48,8 @@ def string(value: str) -> Value:
 
 QUEUES = string("queue")
 """The control table's partition of the queues' records."""
+
+_UNIQUE = string("key")
 
 
 def key(job_id: int, part: str = RECORD) -> Item:
@@ -74,6 +79,13 @@ def job_to_item(job: Job) -> Item:
         "result_part": _string_or_none(result.part if result else None),
         "fingerprint": _string_or_none(job.fingerprint),
     }
+    if (unique := job.unique) is not None:
+        optional |= {
+            "unique_key": string(unique.key),
+            "unique_turn": number(unique.turn),
+            "unique_content": string(unique.content),
+            "unique_until": number(unique.until),
+        }
     return {
         **key(job.id),
         "status_lane": string(partition_of(job).key),
@@ -127,6 +139,17 @@ def job_from_item(item: Mapping[str, Any]) -> Job:
             else None
         ),
         fingerprint=_text_or_none(item, "fingerprint"),
+        unique=(
+            KeyRecord(
+                item["unique_key"]["S"],
+                int(item["id"]["N"]),
+                int(item["unique_turn"]["N"]),
+                item["unique_content"]["S"],
+                int(item["unique_until"]["N"]),
+            )
+            if "unique_key" in item
+            else None
+        ),
     )
 
 
@@ -183,6 +206,40 @@ def attempt_from_item(item: Mapping[str, Any]) -> Attempt:
 def row_from_item(item: Mapping[str, Any], partition: Partition) -> Row:
     """Return a row of the index."""
     return Row(int(item["id"]["N"]), item["job_type"]["S"], int(item["run_after"]["N"]), partition)
+
+
+def unique_key(key: str) -> Item:
+    """Return the control table's key of a unique key's record."""
+    return {"pk": string(key), "sk": _UNIQUE}
+
+
+def expires_at(record: KeyRecord) -> Value:
+    """Return when DynamoDB may drop a key's record by itself, in seconds as it wants it."""
+    return number(record.until // 1000 + 1)
+
+
+def unique_to_item(write: KeyWrite) -> Item:
+    """Return a unique key's record."""
+    record = write.record
+    return {
+        **unique_key(record.key),
+        "job_id": number(record.job_id),
+        "turn": number(record.turn),
+        "content": string(record.content),
+        "until": number(record.until),
+        **({"expires_at": expires_at(record)} if write.goes_by_itself else {}),
+    }
+
+
+def unique_from_item(item: Mapping[str, Any]) -> KeyRecord:
+    """Return the record of a unique key that an item holds."""
+    return KeyRecord(
+        item["pk"]["S"],
+        int(item["job_id"]["N"]),
+        int(item["turn"]["N"]),
+        item["content"]["S"],
+        int(item["until"]["N"]),
+    )
 
 
 def queue_key(name: str) -> Item:

@@ -52,6 +52,27 @@ class Attempt:
     error: str
 
 
+@dataclass(frozen=True, slots=True)
+class KeyRecord:
+    """A unique key and the job that took it, as the control table and that job have it.
+
+    Attributes:
+        key: see ``unique.py``.
+        job_id: of the holder.
+        turn: the holder's ``failures`` when it took the key, so that freeing the key at the
+            end of an earlier turn does not free it in a later one.
+        content: digest of what the holder was asked to do.
+        until: it holds till then, whatever becomes of the job, in milliseconds; 0 for only
+            while it is queued or running.
+    """
+
+    key: str
+    job_id: int
+    turn: int
+    content: str
+    until: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
     """One job. Moments are milliseconds since the epoch, by the server's clock.
@@ -87,6 +108,7 @@ class Job:
     failures: int = 0  # attempts in the history, never reset
     result: Document | None = None
     fingerprint: str | None = None  # of the request that wrote the latest settlement
+    unique: KeyRecord | None = None
 
     @property
     def created_at(self) -> int:
@@ -137,3 +159,6 @@ class NewJob:
     lease_seconds: int = 900  # the longest a Lambda function can run
     max_backoff_seconds: int | None = None
     jitter: float | None = None
+    unique_key: str | None = None
+    unique_for_seconds: int = 0
+    idempotency_key: str | None = None

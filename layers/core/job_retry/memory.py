@@ -6,10 +6,11 @@ from threading import RLock
 
 from job_retry import decisions
 from job_retry.decisions import Change
-from job_retry.job import Attempt, Document, Job, Status
+from job_retry.job import Attempt, Document, Job, KeyRecord, Status
 from job_retry.store import (
     ChangedError,
     IdTakenError,
+    KeyTakenError,
     Page,
     Partition,
     QueueRecord,
@@ -18,6 +19,7 @@ from job_retry.store import (
     partition_of,
 )
 from job_retry.transitions import Guard
+from job_retry.unique import KeyWrite
 
 
 class MemoryStore:
@@ -28,13 +30,17 @@ class MemoryStore:
         self._jobs: dict[int, Job] = {}
         self._history: dict[int, list[Attempt]] = {}
         self._queues: dict[str, QueueRecord] = {}
+        self._keys: dict[str, KeyRecord] = {}
 
-    def add(self, job: Job) -> None:
-        """Store a new job."""
+    def add(self, job: Job, keys: Sequence[KeyWrite] = ()) -> None:
+        """Store a new job and take its keys, or neither."""
         with self._lock:
-            known = self._jobs.setdefault(job.id, job)
+            known = self._jobs.get(job.id, job)
             if known.enqueue_token != job.enqueue_token:
                 raise IdTakenError
+            if job.id not in self._jobs:
+                self._take(keys)
+            self._jobs.setdefault(job.id, job)
             self._history.setdefault(job.id, [])
 
     def claim(
@@ -65,6 +71,7 @@ class MemoryStore:
         """Write a change if the job is still as decided on."""
         with self._lock:
             job = replace(self._expected(change), **change.values)
+            self._take([change.key] if change.key else [])
             self._jobs[job.id] = job
             if change.attempt is not None:
                 self._history[job.id].append(change.attempt)
@@ -129,6 +136,26 @@ class MemoryStore:
         ]
         return Page(rows[:limit], more=len(rows) > limit)
 
+    def free_key(self, record: KeyRecord, now: int) -> None:
+        """Remove a key's record, once its time is over, if it is still this job and turn's."""
+        with self._lock:
+            known = self._keys.get(record.key)
+            if known is not None and _same_turn(known, record) and now >= record.until:
+                del self._keys[record.key]
+
+    def _take(self, keys: Sequence[KeyWrite]) -> None:
+        known = [(write, self._keys.get(write.record.key)) for write in keys]
+        taken = [
+            record
+            for write, record in known
+            if record is not None
+            and not (write.instead_of and _same_turn(record, write.instead_of))
+        ]
+        if taken:
+            raise KeyTakenError(taken)
+        for write in keys:
+            self._keys[write.record.key] = write.record
+
     def queue(self, name: str) -> QueueRecord | None:
         """Return what is known of a queue."""
         with self._lock:
@@ -159,6 +186,10 @@ class MemoryStore:
         ):
             raise ChangedError(job)
         return job
+
+
+def _same_turn(one: KeyRecord, other: KeyRecord) -> bool:
+    return (one.job_id, one.turn) == (other.job_id, other.turn)
 
 
 def _record(job: Job) -> Job:

@@ -5,6 +5,8 @@ from job_retry.errors import (
     InvalidJsonError,
     JobNotFoundError,
     JobRetryError,
+    KeyReusedError,
+    KeyTakenByOtherError,
     MediaTypeError,
     StateError,
     StoreBusyError,
@@ -19,6 +21,8 @@ _STATUS_AND_TITLE: dict[type[JobRetryError], tuple[int, str]] = {
     InvalidJsonError: (400, "The body is not JSON"),
     JobNotFoundError: (404, "No such job"),
     StateError: (409, "The job's state forbids this"),
+    KeyReusedError: (409, "The key stands for another job"),
+    KeyTakenByOtherError: (409, "The key stands for another job"),
     TooLargeError: (413, "Too large"),
     MediaTypeError: (415, "The body is not declared as JSON"),
     InvalidFieldError: (422, "A field is not acceptable"),
@@ -49,6 +53,8 @@ def problem_of(error: JobRetryError) -> dict[str, object]:
     )
     more: dict[str, object] = {}
     match error:
+        case KeyReusedError(job_id=job_id) | KeyTakenByOtherError(job_id=job_id):
+            more = {"job_id": job_id}
         case StateError(job=job):
             more = {"job_id": job.id, "job_status": job.status}
         case InvalidFieldError(fields=fields):

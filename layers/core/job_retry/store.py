@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from job_retry.decisions import Change
-from job_retry.job import Attempt, Document, Job, Status
+from job_retry.job import Attempt, Document, Job, KeyRecord, Status
 from job_retry.transitions import Action
+from job_retry.unique import KeyWrite
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -103,11 +104,26 @@ class IdTakenError(Exception):
     """Another job has this id; draw another."""
 
 
+class KeyTakenError(Exception):
+    """A unique key's record is not what the write expected; nothing was written.
+
+    Attributes:
+        records: those that stood in the way, as they are.
+    """
+
+    def __init__(self, records: Sequence[KeyRecord]) -> None:
+        super().__init__("a unique key is taken")
+        self.records = records
+
+
 class JobStore(Protocol):
     """Keeps jobs. Every write names the state it expects; reads of rows may lag."""
 
-    def add(self, job: Job) -> None:
-        """Store a new job. Raises `IdTakenError`."""
+    def add(self, job: Job, keys: Sequence[KeyWrite] = ()) -> None:
+        """Store a new job and take its keys, or neither.
+
+        Raises `IdTakenError`, `KeyTakenError`.
+        """
 
     def read(self, job_id: int, *, consistent: bool = False) -> Job | None:
         """Return a job's record, without what stands apart from it.
@@ -152,7 +168,10 @@ class JobStore(Protocol):
         """Lease a queued, due job in one conditional write. Raises `ChangedError`."""
 
     def apply(self, change: Change) -> Job:
-        """Write a change if the job is still as decided on. Raises `ChangedError`."""
+        """Write a change if the job is still as decided on.
+
+        Raises `ChangedError`, and `KeyTakenError` where the change takes a key.
+        """
 
     def delete(self, change: Change) -> None:
         """Remove a job and all its parts under the same condition; gone already is as good.
@@ -162,6 +181,9 @@ class JobStore(Protocol):
 
     def sweep(self, job_id: int) -> bool:
         """Remove what an interrupted delete left behind; say whether there was anything."""
+
+    def free_key(self, record: KeyRecord, now: int) -> None:
+        """Remove a key's record, once its time is over, if it is still this job and turn's."""
 
     def queue(self, name: str) -> QueueRecord | None:
         """Return what is known of a queue; None if it never had a job."""

@@ -1,9 +1,11 @@
 """Jobs as the API shows them."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from job_retry.claiming import Taken
 from job_retry.clock import to_rfc3339
+from job_retry.engine import Enqueued
 from job_retry.job import Attempt, Document, Job
 from job_retry.json_text import JsonText, encoded_size, render, render_all
 from job_retry.listing import ListAnswer, ListRequest
@@ -15,6 +17,25 @@ _MAX_HISTORY_BYTES = 1_500_000
 def job_view(job: Job) -> JsonText:
     """Show a job; a document that stands apart and was not read gives way to its size."""
     return render(_fields(job))
+
+
+def enqueued_view(enqueued: Enqueued) -> tuple[int, JsonText]:
+    """Show what an enqueue came to, with its status: 201, or 200 for a duplicate."""
+    if enqueued.is_duplicate:
+        return 200, render(_fields(enqueued.job) | {"duplicate": True})
+    return 201, job_view(enqueued.job)
+
+
+def enqueued_briefly_view(enqueued: Enqueued) -> tuple[int, JsonText]:
+    """Show the same without a payload that stands apart: a batch has room for many jobs."""
+    job = enqueued.job
+    brief = replace(job, payload=replace(job.payload, text=None)) if job.payload.part else job
+    return enqueued_view(replace(enqueued, job=brief))
+
+
+def settled_view(job: Job) -> tuple[int, JsonText]:
+    """Show a job of a batch that was settled."""
+    return 200, job_view(job)
 
 
 def whole_job_view(job: Job, attempts: Sequence[Attempt]) -> JsonText:
@@ -89,6 +110,7 @@ def _fields(job: Job) -> dict[str, object]:
         "completed_at": _moment(job.completed_at),
         "died_at": _moment(job.died_at),
         "cancelled_at": _moment(job.cancelled_at),
+        "unique_key": job.unique and job.unique.key.split("#", 2)[2],
     }
 
 

@@ -1,12 +1,15 @@
 """POST /jobs."""
 
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
+from job_retry.errors import InvalidFieldError
 from job_retry.job import NewJob
 from job_retry.json_text import JsonText
 from job_retry.schemas.fields import (
+    KEY,
+    KEY_WORDS,
     Body,
     DelaySeconds,
     JobType,
@@ -14,6 +17,7 @@ from job_retry.schemas.fields import (
     Moment,
     Payload,
     Queue,
+    UniqueKey,
 )
 
 _BackoffSeconds = Annotated[int, Field(ge=0, le=7 * 24 * 3600)]
@@ -35,6 +39,23 @@ class EnqueueBody(Body):
     max_backoff_seconds: DelaySeconds | None = None
     jitter: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] | None = None
 
-    def new_job(self) -> NewJob:
-        """Return it as the engine takes it."""
-        return NewJob(**{name: given for name, given in self if given is not None})
+    unique_key: UniqueKey | None = None
+    unique_for_seconds: DelaySeconds | None = None
+
+    @model_validator(mode="after")
+    def _no_time_without_key(self) -> Self:
+        if self.unique_for_seconds is not None and self.unique_key is None:
+            message = "unique_for_seconds makes no sense without unique_key"
+            raise ValueError(message)
+        return self
+
+    def new_job(self, idempotency_key: str | None = None) -> NewJob:
+        """Return it as the engine takes it.
+
+        Raises:
+            InvalidFieldError: the Idempotency-Key is not acceptable.
+        """
+        if idempotency_key is not None and not KEY.fullmatch(idempotency_key):
+            raise InvalidFieldError("Idempotency-Key", f"must be {KEY_WORDS}")
+        given = {name: given for name, given in self if given is not None}
+        return NewJob(**given, idempotency_key=idempotency_key)

@@ -16,6 +16,7 @@ from pydantic import (
 from job_retry.backoff import MAX_DELAY_SECONDS
 from job_retry.clock import MAX_MOMENT, MAX_SECONDS, from_rfc3339
 from job_retry.errors import TooLargeError
+from job_retry.ids import MAX_ID
 from job_retry.json_text import JsonText
 
 MAX_DOCUMENT_BYTES = 256 * 1024
@@ -75,16 +76,22 @@ def _at_most(field: str, limit: int) -> AfterValidator:
     return AfterValidator(check)
 
 
-def _name(characters: str, words: str) -> AfterValidator:
-    pattern = re.compile(f"{characters}{{1,128}}")
-
+def _like(pattern: re.Pattern[str], words: str) -> AfterValidator:
     def check(given: str) -> str:
         if not pattern.fullmatch(given):
-            message = f"must be 1 to 128 {words}"
+            message = f"must be {words}"
             raise ValueError(message)
         return given
 
     return AfterValidator(check)
+
+
+def _name(characters: str, words: str) -> AfterValidator:
+    return _like(re.compile(f"{characters}{{1,128}}"), f"1 to 128 {words}")
+
+
+KEY = re.compile(r"[^\x00-\x1f\x7f-\x9f\ud800-\udfff]{1,256}")
+KEY_WORDS = "1 to 256 characters, none a control character"
 
 
 Queue = Annotated[str, _name(r"[A-Za-z0-9._-]", "letters, digits, '.', '_' or '-'")]
@@ -92,6 +99,8 @@ JobType = Annotated[str, _name(r"[A-Za-z0-9._:/-]", "letters, digits, '.', '_', 
 WorkerId = Annotated[
     str, _name(r"[^\x00-\x1f\x7f-\x9f\ud800-\udfff]", "characters, none a control character")
 ]
+UniqueKey = Annotated[str, _like(KEY, KEY_WORDS)]
+JobId = Annotated[int, Field(ge=1, le=MAX_ID)]
 LeaseToken = Annotated[str, StringConstraints(min_length=1, max_length=128)]
 ErrorText = Annotated[str, BeforeValidator(_without_surrogates)]
 Moment = Annotated[int, BeforeValidator(_moment)]

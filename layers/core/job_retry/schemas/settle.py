@@ -1,6 +1,6 @@
 """What the holder of a lease sends: complete, fail, heartbeat, release."""
 
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 from pydantic import model_validator
 
@@ -9,6 +9,7 @@ from job_retry.schemas.fields import (
     Body,
     DelaySeconds,
     ErrorText,
+    JobId,
     LeaseSeconds,
     LeaseToken,
     Moment,
@@ -67,3 +68,23 @@ class ReleaseBody(Body):
             message = "run_after and delay_seconds: give one of them"
             raise ValueError(message)
         return self
+
+
+class CompleteItem(CompleteBody):
+    """One job of POST /jobs/complete."""
+
+    id: JobId
+
+    def settlement(self) -> dict[str, Any]:
+        """Return what is said of it, but for its id."""
+        return {name: given for name, given in self if name != "id"}
+
+
+class FailItem(FailBody):
+    """One job of POST /jobs/fail."""
+
+    id: JobId
+
+    def settlement(self) -> dict[str, Any]:
+        """Return what is said of it, but for its id."""
+        return {name: given for name, given in self if name != "id"}

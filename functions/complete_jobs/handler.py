@@ -1,0 +1,24 @@
+"""POST /jobs/complete: end up to 25 jobs with their results."""
+
+from aws_lambda_powertools.event_handler import Response
+
+from job_retry.api import answer, create_app, read_batch, serve
+from job_retry.batching import answer_each, batch_view
+from job_retry.runtime import engine
+from job_retry.schemas.settle import CompleteItem
+from job_retry.views import settled_view
+
+app = create_app()
+
+
+@app.post("/jobs/complete")
+def complete_jobs() -> Response[str]:
+    """Answer 200 with what became of each job, in order."""
+    outcomes = answer_each(
+        lambda item: engine().complete(item.id, **item.settlement()),
+        read_batch(app, CompleteItem, most=25),
+    )
+    return answer(200, batch_view(outcomes, settled_view))
+
+
+lambda_handler = serve(app)
