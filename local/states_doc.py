@@ -18,6 +18,7 @@ from job_retry import decisions, ids
 from job_retry.clock import to_rfc3339
 from job_retry.errors import LeaseLostError, WrongStatusError
 from job_retry.job import Document, Job, NewJob, Status
+from job_retry.lanes import QueueRecord
 from job_retry.transitions import TRANSITIONS, Action, Guard, Transition, sources
 from job_retry.views import job_view
 
@@ -251,6 +252,7 @@ def _shown(job: Job) -> dict[str, Any]:
 def _enqueued() -> Job:
     return decisions.enqueue(
         NewJob(job_type="any", run_after=_GIVEN),
+        QueueRecord(name="default"),
         job_id=_NEW_ID,
         lane=0,
         enqueue_token=_TEXT,

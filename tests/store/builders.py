@@ -15,6 +15,7 @@ from job_retry import decisions
 from job_retry.dynamo import DynamoStore
 from job_retry.ids import new_id
 from job_retry.job import Job, NewJob, Status
+from job_retry.lanes import QueueRecord
 from job_retry.transitions import Action
 
 if TYPE_CHECKING:
@@ -54,6 +55,7 @@ def queued_job(*, run_after: int = NOW, **fields: Any) -> Job:
     new = NewJob(**{"job_type": "mail", "queue": unique_queue(), **fields, "run_after": run_after})
     return decisions.enqueue(
         new,
+        QueueRecord(name=new.queue),
         job_id=new_id(NOW - 1_000_000 + next(_numbers), _random),
         lane=0,
         enqueue_token=uuid.uuid4().hex[:16],

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from job_retry.job import Job, Status
-from job_retry.store import JobStore, Page, Partition, Start, partition_of
+from job_retry.lanes import Partition
+from job_retry.store import JobStore, Page, Start, partition_of
 from tests.store.builders import NOW, queued_job, unique_queue
 
 if TYPE_CHECKING:

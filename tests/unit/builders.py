@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from job_retry import ids
 from job_retry.claiming import ClaimRequest
+from job_retry.decisions import DEFAULT_LEASE_SECONDS
 from job_retry.engine import Engine
 from job_retry.job import Document, Job, NewJob, Status
 from job_retry.memory import MemoryStore
@@ -22,7 +23,7 @@ T0 = 1_893_456_000_000
 """2030-01-01T00:00:00Z, when every test begins."""
 
 SECOND = 1000
-LEASE_MS = NewJob(job_type="any").lease_seconds * SECOND
+LEASE_MS = DEFAULT_LEASE_SECONDS * SECOND
 
 
 @dataclass

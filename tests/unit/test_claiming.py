@@ -18,7 +18,8 @@ from tests.unit.builders import T0, ContendedStore, Queue
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from job_retry.store import Page, Partition, Row, Start
+    from job_retry.lanes import Partition
+    from job_retry.store import Page, Row, Start
 
 WINDOW = 25
 TRIES = 50

@@ -20,6 +20,7 @@ from job_retry.decisions import (
 )
 from job_retry.errors import LeaseLostError, WrongStatusError
 from job_retry.job import Attempt, Document, Job, NewJob, Status
+from job_retry.lanes import QueueRecord
 from job_retry.transitions import Action, transition
 from tests.unit.builders import LEASE_MS, T0, a_job, a_running_job
 
@@ -62,7 +63,9 @@ def done(change: Change | None) -> Change:
 
 def enqueued(**more: Any) -> Job:
     new = NewJob(job_type="mail", **more)
-    return decisions.enqueue(new, job_id=7, lane=0, enqueue_token="mine", now=NOW)
+    return decisions.enqueue(
+        new, QueueRecord(name=new.queue), job_id=7, lane=0, enqueue_token="mine", now=NOW
+    )
 
 
 def test_enqueue_says_what_is_known_and_nothing_else() -> None:

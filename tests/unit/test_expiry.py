@@ -16,7 +16,8 @@ from tests.unit.builders import Queue
 if TYPE_CHECKING:
     from job_retry.decisions import Change
     from job_retry.job import Job
-    from job_retry.store import Page, Partition, Start
+    from job_retry.lanes import Partition
+    from job_retry.store import Page, Start
 
 
 def run_some(queue: Queue, count: int, /, *, lease_seconds: int = 10, **more: Any) -> list[int]:

@@ -24,7 +24,8 @@ from tests.unit.builders import T0, Queue, a_job
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from job_retry.store import Page, Partition, Start
+    from job_retry.lanes import Partition
+    from job_retry.store import Page, Start
 
 
 MANY_PAGES = 100

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import pytest
 
 from job_retry.job import Status
+from job_retry.lanes import CACHE_MS, Partition, QueueRecord
 from job_retry.memory import MemoryStore
-from job_retry.queues import CACHE_MS, QueueDirectory
-from job_retry.store import Partition, QueueRecord
+from job_retry.queues import QueueDirectory
 from tests.unit.builders import FakeClock
 
 
@@ -42,7 +44,7 @@ def moving() -> FakeClock:
 
 @pytest.fixture
 def directory(store: CountingStore, moving: FakeClock) -> QueueDirectory:
-    return QueueDirectory(store, moving)
+    return QueueDirectory(store, moving, Random(1))
 
 
 def test_a_record_is_remembered_for_ten_seconds(
@@ -87,7 +89,7 @@ def test_an_unknown_queue_is_empty_and_is_not_remembered(
     directory: QueueDirectory, store: CountingStore
 ) -> None:
     unknown = directory.get("mail")
-    assert unknown == QueueRecord("mail")
+    assert unknown == QueueRecord(name="mail")
     assert unknown.partitions(Status.QUEUED) == []
     store.register("mail", 0)
     assert directory.get("mail").priorities == {0}
@@ -127,7 +129,7 @@ def test_all_is_never_remembered(directory: QueueDirectory, store: CountingStore
 
 
 def test_partitions_stand_by_priority_then_lane() -> None:
-    record = QueueRecord("q", priorities=frozenset({0, 9, 4}), lanes_read=2)
+    record = QueueRecord(name="q", priorities=frozenset({0, 9, 4}), lanes_read=2)
     assert record.partitions(Status.QUEUED) == [
         Partition(Status.QUEUED, "q", priority, lane) for priority in (9, 4, 0) for lane in (0, 1)
     ]

@@ -358,11 +358,11 @@ def test_the_defaults_of_enqueue() -> None:
         job_type="mail",
         queue="default",
         payload="null",
-        max_attempts=5,
-        backoff_seconds=30,
+        max_attempts=None,  # left to the queue
+        backoff_seconds=None,
         run_after=None,
         priority=0,
-        lease_seconds=900,
+        lease_seconds=None,
         max_backoff_seconds=None,
         jitter=None,
     )

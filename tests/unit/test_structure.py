@@ -14,7 +14,18 @@ MODULES = {
 }
 HANDLERS = sorted(REPOSITORY.glob("functions/*/*.py"))
 
-PURE = {"job", "transitions", "decisions", "backoff", "errors", "ids", "clock", "json_text", "unique"}
+PURE = {
+    "lanes",
+    "job",
+    "transitions",
+    "decisions",
+    "backoff",
+    "errors",
+    "ids",
+    "clock",
+    "json_text",
+    "unique",
+}
 SDK = {"boto3", "botocore", "mypy_boto3_dynamodb"}
 
 

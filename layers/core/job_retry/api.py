@@ -24,7 +24,7 @@ from job_retry.ids import MAX_ID
 from job_retry.json_text import JsonText
 from job_retry.observability import flush, logger
 from job_retry.problems import problem, problem_of
-from job_retry.schemas.fields import Body
+from job_retry.schemas.fields import QUEUE, QUEUE_WORDS, Body
 
 PREFIX = "/api:job-retry"
 """Every route is there again under this, the seed's own spelling."""
@@ -122,6 +122,17 @@ def read_id(text: str) -> int:
     if len(text) > _MAX_DIGITS or not 0 < int(text) <= MAX_ID:
         raise JobNotFoundError(text[:_SHOWN_DIGITS])
     return int(text)
+
+
+def read_queue_name(text: str) -> str:
+    """Return a queue's name from its path.
+
+    Raises:
+        InvalidFieldError: no queue can have it.
+    """
+    if not QUEUE.fullmatch(text):
+        raise InvalidFieldError("queue", f"must be {QUEUE_WORDS}")
+    return text
 
 
 def read_header(app: APIGatewayHttpResolver, name: str) -> str | None:

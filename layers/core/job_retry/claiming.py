@@ -11,8 +11,9 @@ from random import Random
 
 from job_retry.errors import StoreError
 from job_retry.job import Job, Status
+from job_retry.lanes import Partition, QueueRecord
 from job_retry.parallel import run_all
-from job_retry.store import ChangedError, JobStore, Partition, QueueRecord, Row, Start
+from job_retry.store import ChangedError, JobStore, Row, Start
 
 _WINDOW = 25  # rows to look at; about forty cost half a read unit
 _WIDE_WINDOW = 1000  # when the first ones are all of job types not asked for

@@ -14,12 +14,17 @@ from typing import Any
 from job_retry.backoff import backoff_ms
 from job_retry.errors import LeaseLostError, WrongStatusError
 from job_retry.job import Attempt, Document, Job, KeyRecord, NewJob, Status
+from job_retry.lanes import QueueRecord
 from job_retry.transitions import Action, Transition, sources, transition
 from job_retry.unique import KeyWrite, unique_record
 
 INLINE_BYTES = 400
 """Payload and result stay in the record while they are no larger than this together:
 the record is rewritten by each claim and settlement, and is billed by the whole KB."""
+
+DEFAULT_MAX_ATTEMPTS = 5
+DEFAULT_BACKOFF_SECONDS = 30
+DEFAULT_LEASE_SECONDS = 900  # the longest a Lambda function can run
 
 MAX_ERROR_BYTES = 4096
 """Of an error in the history, which is written once and read on demand."""
@@ -54,8 +59,13 @@ class Change:
         return replace(self.before, **self.values)
 
 
-def enqueue(new: NewJob, *, job_id: int, lane: int, enqueue_token: str, now: int) -> Job:
-    """Return the job that a request makes, under a freshly drawn id."""
+def enqueue(
+    new: NewJob, queue: QueueRecord, *, job_id: int, lane: int, enqueue_token: str, now: int
+) -> Job:
+    """Return the job that a request makes, under a freshly drawn id.
+
+    What the request leaves open is as the queue has it, or else the API's default.
+    """
     return Job(
         id=job_id,
         queue=new.queue,
@@ -65,11 +75,11 @@ def enqueue(new: NewJob, *, job_id: int, lane: int, enqueue_token: str, now: int
         lane=lane,
         payload=_place(new.payload, part="payload", taken=0),
         attempts=0,
-        max_attempts=new.max_attempts,
-        backoff_seconds=new.backoff_seconds,
+        max_attempts=_first(new.max_attempts, queue.max_attempts, DEFAULT_MAX_ATTEMPTS),
+        backoff_seconds=_first(new.backoff_seconds, queue.backoff_seconds, DEFAULT_BACKOFF_SECONDS),
         max_backoff_seconds=new.max_backoff_seconds,
         jitter=new.jitter,
-        lease_seconds=new.lease_seconds,
+        lease_seconds=_first(new.lease_seconds, queue.lease_seconds, DEFAULT_LEASE_SECONDS),
         run_after=now if new.run_after is None else new.run_after,
         updated_at=now,
         enqueue_token=enqueue_token,
@@ -200,6 +210,7 @@ def requeue(
     run_after: int | None,
     fingerprint: str,
     now: int,
+    lane: int | None = None,
     key_seen: KeyRecord | None = None,
 ) -> Change:
     """Give a dead job all its attempts again, and its unique key; its history stays.
@@ -209,6 +220,7 @@ def requeue(
         run_after: when it is to run; None for at once.
         fingerprint: drawn for this request.
         now: milliseconds.
+        lane: where it is to stand; None for where it was.
         key_seen: what the key's record was, where it may be written over.
     """
     _must_be_source(Action.REQUEUE, job)
@@ -220,6 +232,8 @@ def requeue(
         "updated_at": now,
         "fingerprint": fingerprint,
     }
+    if lane is not None:
+        values["lane"] = lane
     key = None
     if job.unique is not None:
         values["unique"] = replace(job.unique, turn=job.failures)
@@ -298,6 +312,10 @@ def _fingerprint(action: Action, lease_token: str | None, *body: object) -> str:
     """Identify a settling request, so that the same one asked again is recognised."""
     text = json.dumps([action, lease_token, *body])
     return blake2b(text.encode(), digest_size=12).hexdigest()
+
+
+def _first(*choices: int | None) -> int:
+    return next(choice for choice in choices if choice is not None)
 
 
 def _place(text: str, *, part: str, taken: int) -> Document:

@@ -15,7 +15,8 @@ from job_retry.dynamo_errors import ConditionFailedError, translated
 from job_retry.errors import StoreBusyError
 from job_retry.items import number, string
 from job_retry.job import Document, Status
-from job_retry.store import ChangedError, IdTakenError, KeyTakenError, Page, Partition
+from job_retry.lanes import Partition
+from job_retry.store import ChangedError, IdTakenError, KeyTakenError, Page
 from job_retry.transitions import Guard
 
 if TYPE_CHECKING:
@@ -26,7 +27,8 @@ if TYPE_CHECKING:
     from job_retry.decisions import Change
     from job_retry.items import Item
     from job_retry.job import Attempt, Job, KeyRecord
-    from job_retry.store import QueueRecord, Row, Start
+    from job_retry.lanes import QueueRecord
+    from job_retry.store import Row, Start
     from job_retry.unique import KeyWrite
 
 _BATCH_READ = 100  # keys that one BatchGetItem takes
@@ -330,6 +332,43 @@ class DynamoStore:
                 ReturnValues="ALL_NEW",
             )
         return items.queue_from_item(answer["Attributes"])
+
+    def save_queue(self, record: QueueRecord) -> QueueRecord | None:
+        """Write all of a queue's record but its priorities, as its next version."""
+        settings = items.queue_settings(record) | {"version": record.version + 1}
+        sets = ", ".join(f"{name} = :{name}" for name in settings)
+        values = {
+            f":{name}": {"NULL": True} if value is None else number(value)
+            for name, value in settings.items()
+        }
+        try:
+            with translated():
+                answer = self._client.update_item(
+                    TableName=self._control,
+                    Key=items.queue_key(record.name),
+                    UpdateExpression=f"SET {sets}",
+                    ConditionExpression="attribute_not_exists(version) OR version = :seen",
+                    ExpressionAttributeValues={**values, ":seen": number(record.version)},
+                    ReturnValues="ALL_NEW",
+                )
+        except ConditionFailedError:
+            return None
+        return items.queue_from_item(answer["Attributes"])
+
+    def count_enqueue(self, queue: str, minute: int) -> int:
+        """Count a sampled enqueue of this minute, and return how many there are."""
+        with translated():
+            answer = self._client.update_item(
+                TableName=self._control,
+                Key=items.rate_key(queue, minute),
+                UpdateExpression="ADD enqueued :one SET expires_at = :expires_at",
+                ExpressionAttributeValues={
+                    ":one": number(1),
+                    ":expires_at": number((minute + 60) * 60),
+                },
+                ReturnValues="UPDATED_NEW",
+            )
+        return int(answer["Attributes"]["enqueued"]["N"])
 
     # -- unique keys -------------------------------------------------------------------
 

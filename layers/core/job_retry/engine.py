@@ -7,7 +7,6 @@ short memory of the queues' records.
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
 from random import Random
 
 from job_retry import decisions, ids
@@ -21,11 +20,13 @@ from job_retry.errors import (
     JobRetryError,
     KeyReusedError,
     KeyTakenByOtherError,
+    QueueNotFoundError,
     StoreBusyError,
     StoreError,
 )
 from job_retry.expiry import Expirer
 from job_retry.job import Attempt, Job, KeyRecord, NewJob
+from job_retry.lanes import QueueRecord
 from job_retry.listing import ListAnswer, ListRequest, list_jobs
 from job_retry.queues import QueueDirectory
 from job_retry.store import ChangedError, IdTakenError, JobStore, KeyTakenError, Observer
@@ -75,7 +76,7 @@ class Engine:
         self._random = random
         self._require_lease_token = require_lease_token
         self._observer = observer
-        self._queues = QueueDirectory(store, clock)
+        self._queues = QueueDirectory(store, clock, random)
         self._claimer = Claimer(store, random)
         self._expirer = Expirer(store, random, self._observe)
 
@@ -97,8 +98,9 @@ class Engine:
             now = self._clock()
             job = decisions.enqueue(
                 new,
+                record,
                 job_id=ids.new_id(now, self._random),
-                lane=self._random.randrange(record.lanes_write),
+                lane=self._random.randrange(record.lanes_write(now)),
                 enqueue_token=f"{self._random.getrandbits(64):016x}",
                 now=now,
             )
@@ -114,6 +116,7 @@ class Engine:
                     seen[key.key] = key
                 continue
             self._observe(Action.ENQUEUE, job)
+            self._queues.count(record)
             return Enqueued(job)
         raise StoreBusyError(_TOO_BUSY)
 
@@ -303,11 +306,12 @@ class Engine:
                 return self._decide(
                     Action.REQUEUE,
                     job_id,
-                    partial(
-                        decisions.requeue,
+                    lambda job, seen=seen: decisions.requeue(  # type: ignore[misc]
+                        job,
                         run_after=run_after,
                         fingerprint=fingerprint,
                         now=now,
+                        lane=self._lane_in_use(job, now),
                         key_seen=seen,
                     ),
                 )
@@ -346,9 +350,49 @@ class Engine:
         if is_young or not self._store.sweep(job_id):
             raise JobNotFoundError(job_id)
 
+    def _lane_in_use(self, job: Job, now: int) -> int | None:
+        """Return another lane for a job whose own is closed since the queue shrank."""
+        lanes = self._queues.get(job.queue).lanes_write(now)
+        return None if job.lane < lanes else self._random.randrange(lanes)
+
+    # -- queues ------------------------------------------------------------------------
+
+    def queue(self, name: str) -> QueueRecord:
+        """Return a queue's record.
+
+        Raises:
+            QueueNotFoundError: it never had a job, nor settings.
+        """
+        record = self._store.queue(name)
+        if record is None:
+            raise QueueNotFoundError(name)
+        return record
+
+    def set_queue(
+        self, name: str, change: Callable[[QueueRecord, int], QueueRecord]
+    ) -> QueueRecord:
+        """Change a queue's settings and return its record; everyone sees it in ten seconds.
+
+        Args:
+            name: of the queue.
+            change: returns the record with other settings, given it and the time.
+        """
+        now = self._clock()
+        return self._queues.change(name, lambda record: change(record, now))
+
+    # -- by the clock ------------------------------------------------------------------
+
     def expire_leases(self, *, may_go_on: Callable[[], bool] = lambda: True) -> int:
-        """Take up every lease that has ended, and return how many; see `Expirer`."""
-        return self._expirer.expire_all(self._queues.all(), self._clock(), may_go_on)
+        """Take up every lease that has ended, and return how many; see `Expirer`.
+
+        Then bring the lanes of queues that shrank in order.
+        """
+        records = self._queues.all()
+        expired = self._expirer.expire_all(records, self._clock(), may_go_on)
+        for record in records:
+            if record.lanes_ever > record.lanes and may_go_on():
+                self._queues.settle_lanes(record)
+        return expired
 
     # -- decide, then write once -------------------------------------------------------
 

@@ -88,6 +88,15 @@ class JobNotFoundError(JobRetryError):
         super().__init__(f"there is no job {job_id}")
 
 
+class QueueNotFoundError(JobRetryError):
+    """There is no queue of this name."""
+
+    code = "not_found"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"queue {name!r} never had a job, nor settings")
+
+
 class StateError(JobRetryError):
     """The job's present state forbids the request.
 

@@ -6,17 +6,9 @@ from typing import NamedTuple
 
 from job_retry import decisions
 from job_retry.job import Job, Status
+from job_retry.lanes import Partition, QueueRecord
 from job_retry.parallel import THREADS, run_all
-from job_retry.store import (
-    ChangedError,
-    JobStore,
-    Observer,
-    Page,
-    Partition,
-    QueueRecord,
-    Row,
-    Start,
-)
+from job_retry.store import ChangedError, JobStore, Observer, Page, Row, Start
 from job_retry.transitions import Action
 
 _AT_ONCE = 10  # leases that an idle claim takes up by the way

@@ -9,7 +9,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from job_retry.job import Attempt, Document, Job, KeyRecord, Status
-from job_retry.store import Partition, QueueRecord, Row, partition_of
+from job_retry.lanes import Partition, QueueRecord
+from job_retry.store import Row, partition_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -30,6 +31,7 @@ ATTEMPT = "attempt#"
 # Fields of Job that do not stand under their own name alone.
 _ATTRIBUTES: dict[str, tuple[str, ...]] = {
     "status": ("status", "status_lane"),
+    "lane": ("lane", "status_lane"),
     "result": ("result", "result_bytes", "result_part"),
     "run_lease_seconds": ("run_lease_ms",),
     "unique": ("unique_key", "unique_turn", "unique_content", "unique_until"),
@@ -164,7 +166,8 @@ def with_documents(job: Job, parts: Mapping[str, Mapping[str, Any]]) -> Job:
 
 def attributes_of(fields: Iterable[str]) -> list[str]:
     """Return the attributes in which fields of `Job` are kept."""
-    return [name for field in fields for name in _ATTRIBUTES.get(field, (field,))]
+    named = [name for field in fields for name in _ATTRIBUTES.get(field, (field,))]
+    return list(dict.fromkeys(named))
 
 
 def part_to_item(job_id: int, document: Document, enqueue_token: str) -> Item:
@@ -252,9 +255,35 @@ def queue_from_item(item: Mapping[str, Any]) -> QueueRecord:
     return QueueRecord(
         name=item["sk"]["S"],
         priorities=frozenset(int(each) for each in item.get("priorities", {}).get("NS", [])),
-        lanes_write=_integer_or_none(item, "lanes_write") or 1,
+        lanes=_integer_or_none(item, "lanes") or 1,
+        lanes_before=_integer_or_none(item, "lanes_before") or 1,
+        lanes_from=_integer_or_none(item, "lanes_from") or 0,
         lanes_read=_integer_or_none(item, "lanes_read") or 1,
+        lanes_ever=_integer_or_none(item, "lanes_ever") or 1,
+        lease_seconds=_integer_or_none(item, "lease_seconds"),
+        max_attempts=_integer_or_none(item, "max_attempts"),
+        backoff_seconds=_integer_or_none(item, "backoff_seconds"),
+        version=_integer_or_none(item, "version") or 0,
     )
+
+
+def queue_settings(record: QueueRecord) -> dict[str, int | None]:
+    """Return all of a queue's record but its name, priorities and version, by attribute."""
+    return {
+        "lanes": record.lanes,
+        "lanes_before": record.lanes_before,
+        "lanes_from": record.lanes_from,
+        "lanes_read": record.lanes_read,
+        "lanes_ever": record.lanes_ever,
+        "lease_seconds": record.lease_seconds,
+        "max_attempts": record.max_attempts,
+        "backoff_seconds": record.backoff_seconds,
+    }
+
+
+def rate_key(queue: str, minute: int) -> Item:
+    """Return the control table's key of a minute's count of sampled enqueues."""
+    return {"pk": string(f"rate#{queue}"), "sk": string(f"{minute}")}
 
 
 def _document(item: Mapping[str, Any], name: str, part: str | None) -> Document:

@@ -147,16 +147,16 @@ class Job:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewJob:
-    """What a caller says of a job to be enqueued; the defaults are the API's."""
+    """What a caller says of a job to be enqueued; None is left to the queue's settings."""
 
     job_type: str
     queue: str = "default"
     payload: str = "null"  # JSON text
-    max_attempts: int = 5
-    backoff_seconds: int = 30
+    max_attempts: int | None = None
+    backoff_seconds: int | None = None
     run_after: int | None = None  # milliseconds; None is now
     priority: int = 0
-    lease_seconds: int = 900  # the longest a Lambda function can run
+    lease_seconds: int | None = None
     max_backoff_seconds: int | None = None
     jitter: float | None = None
     unique_key: str | None = None

@@ -15,8 +15,9 @@ from job_retry.clock import MAX_MOMENT
 from job_retry.errors import InvalidFieldError, TooCostlyError
 from job_retry.ids import MAX_ID
 from job_retry.job import Job, Status
+from job_retry.lanes import Partition, QueueRecord
 from job_retry.parallel import run_all
-from job_retry.store import JobStore, Page, Partition, QueueRecord, Row, Start
+from job_retry.store import JobStore, Page, Row, Start
 
 MAX_READS = 10_000
 """Index rows and queries that one list may cost."""

@@ -1,5 +1,6 @@
 """Jobs in a dictionary: the store of unit tests, held to the same suite as DynamoDB's."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from threading import RLock
@@ -7,13 +8,12 @@ from threading import RLock
 from job_retry import decisions
 from job_retry.decisions import Change
 from job_retry.job import Attempt, Document, Job, KeyRecord, Status
+from job_retry.lanes import Partition, QueueRecord
 from job_retry.store import (
     ChangedError,
     IdTakenError,
     KeyTakenError,
     Page,
-    Partition,
-    QueueRecord,
     Row,
     Start,
     partition_of,
@@ -31,6 +31,7 @@ class MemoryStore:
         self._history: dict[int, list[Attempt]] = {}
         self._queues: dict[str, QueueRecord] = {}
         self._keys: dict[str, KeyRecord] = {}
+        self._enqueued: Counter[tuple[str, int]] = Counter()
 
     def add(self, job: Job, keys: Sequence[KeyWrite] = ()) -> None:
         """Store a new job and take its keys, or neither."""
@@ -169,10 +170,26 @@ class MemoryStore:
     def register(self, name: str, priority: int) -> QueueRecord:
         """Note that a queue has jobs of a priority."""
         with self._lock:
-            known = self._queues.get(name, QueueRecord(name))
+            known = self._queues.get(name, QueueRecord(name=name))
             record = replace(known, priorities=known.priorities | {priority})
             self._queues[name] = record
             return record
+
+    def save_queue(self, record: QueueRecord) -> QueueRecord | None:
+        """Write all of a queue's record but its priorities, as its next version."""
+        with self._lock:
+            known = self._queues.get(record.name, QueueRecord(name=record.name))
+            if known.version != record.version:
+                return None
+            saved = replace(record, priorities=known.priorities, version=record.version + 1)
+            self._queues[record.name] = saved
+            return saved
+
+    def count_enqueue(self, queue: str, minute: int) -> int:
+        """Count a sampled enqueue of this minute, and return how many there are."""
+        with self._lock:
+            self._enqueued[queue, minute] += 1
+            return self._enqueued[queue, minute]
 
     def _expected(self, change: Change) -> Job:
         """Return the job as it stands, if the change's edge may be taken from it."""

@@ -8,6 +8,7 @@ from job_retry.errors import (
     KeyReusedError,
     KeyTakenByOtherError,
     MediaTypeError,
+    QueueNotFoundError,
     StateError,
     StoreBusyError,
     StoreUnavailableError,
@@ -20,6 +21,7 @@ from job_retry.views import job_view
 _STATUS_AND_TITLE: dict[type[JobRetryError], tuple[int, str]] = {
     InvalidJsonError: (400, "The body is not JSON"),
     JobNotFoundError: (404, "No such job"),
+    QueueNotFoundError: (404, "No such queue"),
     StateError: (409, "The job's state forbids this"),
     KeyReusedError: (409, "The key stands for another job"),
     KeyTakenByOtherError: (409, "The key stands for another job"),

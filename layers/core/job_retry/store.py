@@ -4,28 +4,14 @@ The conformance suite in ``tests/store`` holds every store to this.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Protocol
 
 from job_retry.decisions import Change
-from job_retry.job import Attempt, Document, Job, KeyRecord, Status
+from job_retry.job import Attempt, Document, Job, KeyRecord
+from job_retry.lanes import Partition, QueueRecord
 from job_retry.transitions import Action
 from job_retry.unique import KeyWrite
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class Partition:
-    """One key of the index: the jobs of one status, queue, priority and lane."""
-
-    status: Status
-    queue: str
-    priority: int
-    lane: int
-
-    @property
-    def key(self) -> str:
-        """The index's hash key. Queue names have no ``#``, so no two partitions share one."""
-        return f"{self.status}#{self.queue}#{self.priority}.{self.lane}"
 
 
 def partition_of(job: Job) -> Partition:
@@ -64,24 +50,6 @@ class Page:
 
     rows: Sequence[Row]
     more: bool
-
-
-@dataclass(frozen=True, slots=True)
-class QueueRecord:
-    """What is known of a queue: which partitions its jobs may stand in."""
-
-    name: str
-    priorities: frozenset[int] = field(default_factory=frozenset)
-    lanes_write: int = 1
-    lanes_read: int = 1
-
-    def partitions(self, status: Status) -> list[Partition]:
-        """Return the queue's partitions of a status, highest priority first."""
-        return [
-            Partition(status, self.name, priority, lane)
-            for priority in sorted(self.priorities, reverse=True)
-            for lane in range(self.lanes_read)
-        ]
 
 
 Observer = Callable[[Action, Job], None]
@@ -193,3 +161,13 @@ class JobStore(Protocol):
 
     def register(self, name: str, priority: int) -> QueueRecord:
         """Note that a queue has jobs of a priority, before the first one is added."""
+
+    def save_queue(self, record: QueueRecord) -> QueueRecord | None:
+        """Write all of a queue's record but its priorities, as its next version.
+
+        Returns:
+            The record as it is then; None if the version is no longer this one's.
+        """
+
+    def count_enqueue(self, queue: str, minute: int) -> int:
+        """Count a sampled enqueue of this minute, and return how many there are."""

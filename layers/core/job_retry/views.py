@@ -8,6 +8,7 @@ from job_retry.clock import to_rfc3339
 from job_retry.engine import Enqueued
 from job_retry.job import Attempt, Document, Job
 from job_retry.json_text import JsonText, encoded_size, render, render_all
+from job_retry.lanes import QueueRecord
 from job_retry.listing import ListAnswer, ListRequest
 
 _MAX_HISTORY_BYTES = 1_500_000
@@ -79,6 +80,22 @@ def list_view(request: ListRequest, answer: ListAnswer) -> JsonText:
             "per_page": request.per_page,
             "next_page": request.page + 1 if numbered and answer.more else None,
             "next_cursor": answer.next_cursor,
+        }
+    )
+
+
+def queue_view(record: QueueRecord) -> JsonText:
+    """Show a queue's settings; null is the API's default."""
+    return render(
+        {
+            "queue": record.name,
+            "priorities": sorted(record.priorities, reverse=True),
+            "lanes": record.lanes,
+            "lanes_from": to_rfc3339(record.lanes_from) if record.lanes_from else None,
+            "lanes_read": record.lanes_read,
+            "lease_seconds": record.lease_seconds,
+            "max_attempts": record.max_attempts,
+            "backoff_seconds": record.backoff_seconds,
         }
     )
 

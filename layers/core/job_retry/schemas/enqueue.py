@@ -10,17 +10,17 @@ from job_retry.json_text import JsonText
 from job_retry.schemas.fields import (
     KEY,
     KEY_WORDS,
+    BackoffSeconds,
     Body,
     DelaySeconds,
     JobType,
     LeaseSeconds,
+    MaxAttempts,
     Moment,
     Payload,
     Queue,
     UniqueKey,
 )
-
-_BackoffSeconds = Annotated[int, Field(ge=0, le=7 * 24 * 3600)]
 
 
 class EnqueueBody(Body):
@@ -31,8 +31,9 @@ class EnqueueBody(Body):
     job_type: JobType
     queue: Queue = "default"
     payload: Payload = JsonText("null")
-    max_attempts: Annotated[int, Field(ge=1, le=1000)] = 5
-    backoff_seconds: _BackoffSeconds = 30
+    # left out, the queue decides; null is refused all the same
+    max_attempts: MaxAttempts = Field(default=None)  # type: ignore[assignment]
+    backoff_seconds: BackoffSeconds = Field(default=None)  # type: ignore[assignment]
     run_after: Moment | None = None
     priority: Annotated[int, Field(ge=0, le=9)] = 0
     lease_seconds: LeaseSeconds | None = None

@@ -94,7 +94,10 @@ KEY = re.compile(r"[^\x00-\x1f\x7f-\x9f\ud800-\udfff]{1,256}")
 KEY_WORDS = "1 to 256 characters, none a control character"
 
 
-Queue = Annotated[str, _name(r"[A-Za-z0-9._-]", "letters, digits, '.', '_' or '-'")]
+QUEUE = re.compile(r"[A-Za-z0-9._-]{1,128}")
+QUEUE_WORDS = "1 to 128 letters, digits, '.', '_' or '-'"
+
+Queue = Annotated[str, _like(QUEUE, QUEUE_WORDS)]
 JobType = Annotated[str, _name(r"[A-Za-z0-9._:/-]", "letters, digits, '.', '_', '-', ':' or '/'")]
 WorkerId = Annotated[
     str, _name(r"[^\x00-\x1f\x7f-\x9f\ud800-\udfff]", "characters, none a control character")
@@ -104,6 +107,8 @@ JobId = Annotated[int, Field(ge=1, le=MAX_ID)]
 LeaseToken = Annotated[str, StringConstraints(min_length=1, max_length=128)]
 ErrorText = Annotated[str, BeforeValidator(_without_surrogates)]
 Moment = Annotated[int, BeforeValidator(_moment)]
+MaxAttempts = Annotated[int, Field(ge=1, le=1000)]
+BackoffSeconds = Annotated[int, Field(ge=0, le=7 * 24 * 3600)]
 LeaseSeconds = Annotated[int, Field(ge=1, le=_MAX_LEASE_SECONDS)]
 DelaySeconds = Annotated[int, Field(ge=0, le=MAX_DELAY_SECONDS)]
 Payload = Annotated[InstanceOf[JsonText], _at_most("payload", MAX_DOCUMENT_BYTES)]

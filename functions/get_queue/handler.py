@@ -1,0 +1,18 @@
+"""GET /queues/{queue}: a queue's settings."""
+
+from aws_lambda_powertools.event_handler import Response
+
+from job_retry.api import answer, create_app, read_queue_name, serve
+from job_retry.runtime import engine
+from job_retry.views import queue_view
+
+app = create_app()
+
+
+@app.get("/queues/<queue>")
+def get_queue(queue: str) -> Response[str]:
+    """Answer 200 with the queue."""
+    return answer(200, queue_view(engine().queue(read_queue_name(queue))))
+
+
+lambda_handler = serve(app)

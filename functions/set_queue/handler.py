@@ -1,0 +1,20 @@
+"""PUT /queues/{queue}: change a queue's settings."""
+
+from aws_lambda_powertools.event_handler import Response
+
+from job_retry.api import answer, create_app, read_body, read_queue_name, serve
+from job_retry.runtime import engine
+from job_retry.schemas.queue import QueueBody
+from job_retry.views import queue_view
+
+app = create_app()
+
+
+@app.put("/queues/<queue>")
+def set_queue(queue: str) -> Response[str]:
+    """Answer 200 with the queue."""
+    body = read_body(app, QueueBody)
+    return answer(200, queue_view(engine().set_queue(read_queue_name(queue), body.changed)))
+
+
+lambda_handler = serve(app)
