@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from job_retry.job import Job, Status
-from job_retry.lanes import Partition
 from job_retry.store import JobStore, Page, Start, partition_of
 from tests.store.builders import NOW, queued_job, unique_queue
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from job_retry.lanes import Partition
 
 MOMENTS = [NOW + moment for moment in (5, 1, 3, 3, 3, 2, 9, 3)]
 

@@ -96,12 +96,12 @@ def resized(record: QueueRecord, lanes: int, now: int) -> QueueRecord:
     """Return a record with another number of lanes, in the order that loses no job."""
     if lanes == record.lanes:
         return record
-    grows = lanes > record.lanes
+    written = record.lanes_write(now)  # fewer than record.lanes while it is still growing
     return replace(
         record,
         lanes=lanes,
-        lanes_before=record.lanes_write(now),
-        lanes_from=now + _SETTLE_MS if grows else now,
+        lanes_before=written,
+        lanes_from=now + _SETTLE_MS if lanes > written else now,
         lanes_read=max(record.lanes_read, lanes),
         lanes_ever=max(record.lanes_ever, lanes),
     )
