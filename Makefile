@@ -1,0 +1,50 @@
+# Needs Python 3.11 or newer and npm; the targets set up everything else themselves.
+
+PYTHON ?= python3
+PORT ?= 3000
+DATA ?= .local
+
+VENV := .venv/bin
+
+.PHONY: help start test check format build sam-local clean packages dev-packages python
+
+help: ## List the targets
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1	/p' Makefile | expand -t 18
+
+start: packages ## Serve the API on http://127.0.0.1:3000 (PORT=, DATA=) until Ctrl-C
+	@exec $(VENV)/python -m local --port "$(PORT)" --data "$(DATA)"
+
+test: dev-packages ## Run the tests (ARGS="-k claim" for some of them)
+	@$(VENV)/python -m pytest $(ARGS)
+
+check: dev-packages ## Check format, lint, types, structure and the template
+	@$(VENV)/ruff format --check
+	@$(VENV)/ruff check
+	@$(VENV)/mypy
+	@$(VENV)/python -m pytest -q tests/unit/test_structure.py
+	@$(VENV)/cfn-lint template.yaml
+	@local/sam/validate.sh
+
+format: dev-packages ## Format the code and fix what lint can fix
+	@$(VENV)/ruff format
+	@$(VENV)/ruff check --fix
+
+build: ## Build what `sam deploy` uploads
+	@local/sam/build.sh
+
+sam-local: packages ## Serve the built functions with `sam local start-api`
+	@local/sam/start-api.sh
+
+clean: ## Remove what the targets made, but not the data in .local
+	@rm -rf .venv .aws-sam .hypothesis .mypy_cache .pytest_cache .ruff_cache local/engine/node_modules
+
+packages: python
+	@$(PYTHON) local/environment.py local
+
+dev-packages: python
+	@$(PYTHON) local/environment.py dev
+
+python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+	  echo "job-retry needs Python 3.11 or newer, which $(PYTHON) is not; name another: make PYTHON=python3.13" >&2; \
+	  exit 1; }
