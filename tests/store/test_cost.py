@@ -2,58 +2,23 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from contextlib import contextmanager
+from base64 import b64encode
 from itertools import count
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
+from bench.units import Meter
 from job_retry.claiming import ClaimRequest
 from job_retry.engine import Engine
 from job_retry.job import NewJob
 from tests.store.builders import NOW, dynamo_client, dynamo_store
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from mypy_boto3_dynamodb import DynamoDBClient
-
     from tests.conftest import MakeTables
 
-Units = Counter[str]
 PAYLOAD = '{"user_id":42,"template":"welcome","locale":"en"}'
-
-
-class Meter:
-    """Counts the units that a client's calls are billed."""
-
-    def __init__(self, client: DynamoDBClient) -> None:
-        self._events = client.meta.events
-        self._units: Units = Counter()
-
-    @contextmanager
-    def reading(self) -> Iterator[Units]:
-        """Count what happens inside."""
-        self._units = Counter()
-        asked, answered = "before-parameter-build.dynamodb", "after-call.dynamodb"
-        self._events.register(asked, self._ask)
-        self._events.register(answered, self._count)
-        try:
-            yield self._units
-        finally:
-            self._events.unregister(asked, self._ask)
-            self._events.unregister(answered, self._count)
-
-    def _ask(self, params: dict[str, Any], **_: Any) -> None:
-        params["ReturnConsumedCapacity"] = "TOTAL"
-
-    def _count(self, parsed: dict[str, Any], model: Any, **_: Any) -> None:
-        consumed = parsed.get("ConsumedCapacity", [])
-        reads = model.name in ("GetItem", "Query", "BatchGetItem")
-        for each in consumed if isinstance(consumed, list) else [consumed]:
-            self._units["read" if reads else "write"] += each["CapacityUnits"]
 
 
 @pytest.fixture
@@ -104,13 +69,23 @@ def test_an_idle_poll_costs_a_unit_and_a_half(engine: Engine, meter: Meter) -> N
     assert poll == {"read": 1.5}
 
 
-def test_a_large_payload_is_paid_for_once(engine: Engine, meter: Meter) -> None:
+@pytest.mark.parametrize(
+    ("payload", "written", "read"),
+    [
+        ("x" * 10_000, 1, 0.5),  # ten KB that compress to one
+        (b64encode(Random(1).randbytes(7500)).decode(), 8, 1.0),  # and that hardly do
+    ],
+    ids=["compressible", "random"],
+)
+def test_a_large_payload_is_paid_for_once(
+    engine: Engine, meter: Meter, payload: str, written: int, read: float
+) -> None:
     with meter.reading() as enqueue:
-        engine.enqueue(NewJob(job_type="import", payload='"' + "x" * 10_000 + '"'))
+        engine.enqueue(NewJob(job_type="import", payload=f'"{payload}"'))
     with meter.reading() as claim:
         job = engine.claim(ClaimRequest()).jobs[0]
     with meter.reading() as complete:
         engine.complete(job.id, lease_token=job.lease_token)
-    assert enqueue == {"write": 2 + 10}
-    assert claim == {"read": 0.5 + 1.5, "write": 3}
+    assert enqueue == {"write": 2 + written}
+    assert claim == {"read": 0.5 + read, "write": 3}
     assert complete == {"read": 0.5, "write": 3}

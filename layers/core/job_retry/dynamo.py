@@ -264,7 +264,8 @@ class DynamoStore:
                     TableName=self._jobs, Key=key, ConsistentRead=consistent
                 )
             if "Item" in answer:
-                return Document(document.size, answer["Item"]["text"]["S"], document.part)
+                text = items.part_text(answer["Item"])
+                return Document(document.size, text, document.part)
         return document  # deleted since
 
     def rows(
