@@ -33,8 +33,8 @@ from local.template import (
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-# What the terminal is spared; a variable of the same name in the environment wins.
-QUIET = {"POWERTOOLS_LOG_LEVEL": "WARNING", "POWERTOOLS_METRICS_DISABLED": "true"}
+# The terminal is spared a line per call, unless the user's environment has this variable.
+QUIET = {"POWERTOOLS_LOG_LEVEL": "WARNING"}
 
 EXPECTED_ERRORS = (
     BotoCoreError,
@@ -117,7 +117,7 @@ def _is_aws(endpoint: str) -> bool:
 
 def _own_variables(functions: Iterable[Function]) -> dict[str, str]:
     """Return the functions' variables that the user has set, e.g. REQUIRE_LEASE_TOKEN=true."""
-    names = {name for function in functions for name in function.environment} | set(QUIET)
+    names = {name for function in functions for name in function.environment}
     return {name: os.environ[name] for name in names if os.environ.get(name)}
 
 

@@ -7,6 +7,7 @@ The process ends when its input closes, so it never outlives the gateway, howeve
 from __future__ import annotations
 
 import importlib.util
+import io
 import json
 import os
 import queue
@@ -85,6 +86,20 @@ class _MovableClock:
         return time.time_ns() // 1_000_000 + (self._offset_ms or 0)
 
 
+class _Log(io.TextIOBase):
+    """The standard error, less metrics: they are log lines to Lambda, but noise to a person."""
+
+    def __init__(self) -> None:
+        self._line = ""
+
+    def write(self, text: str) -> int:
+        *lines, self._line = (self._line + text).split("\n")
+        for line in lines:
+            if not line.startswith('{"_aws":'):
+                sys.stderr.write(f"{line}\n")
+        return len(text)
+
+
 def _read_calls(calls: queue.SimpleQueue[dict[str, Any]]) -> None:
     for line in sys.stdin.buffer:
         calls.put(json.loads(line))
@@ -95,6 +110,7 @@ def main() -> None:
     """Serve calls until the input closes."""
     outcomes = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a handler prints is a log line, not an outcome
+    sys.stdout = _Log()
     calls: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
     threading.Thread(target=_read_calls, args=(calls,), daemon=True).start()
     handlers = _Handlers()

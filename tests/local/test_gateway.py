@@ -58,6 +58,11 @@ def test_a_function_has_its_environment_and_the_layer(echo: Api) -> None:
     assert environment["PYTHONPATH"].endswith("layers/core")
 
 
+def test_logs_are_shown_and_metrics_are_not(echo: Api, capfd: pytest.CaptureFixture[str]) -> None:
+    assert echo.post("/jobs/7").status == 200
+    assert capfd.readouterr() == ("", "a print is not an outcome\n")
+
+
 @pytest.mark.parametrize("body", ["raise", "nonsense", "large", "crash", "hang"])
 def test_a_function_that_fails_is_a_500_that_tells_nothing(echo: Api, body: str) -> None:
     answer = echo.post("/jobs/7", body=body)
