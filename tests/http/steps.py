@@ -48,6 +48,7 @@ JOB_KEYS = {
     "cancelled_at",
 }
 HISTORY_KEYS = {"attempt", "worker_id", "started_at", "ended_at", "error"}
+KEY_PROBLEMS = {"key_reused": {"job_status"}, "key_taken": {"job_status"}}
 LIST_KEYS = {"items", "page", "per_page", "next_page", "next_cursor"}
 
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
@@ -213,7 +214,7 @@ def why_no_problem(answer: Answer) -> str:
         or "" in texts,
         "tells another status": found.get("status") != answer.status,
         "does not tell the job's status": answer.status == 409
-        and not {"job_id", "job_status"} <= found.keys(),
+        and not {"job_id", "job_status"} <= found.keys() | KEY_PROBLEMS.get(found["code"], set()),
         "names no field": answer.status == 422 and not found.get("errors"),
         "shows internals": re.search(rb"Traceback|\.py\b|pydantic|botocore", answer.body)
         is not None,

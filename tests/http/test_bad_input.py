@@ -327,7 +327,7 @@ BAD_FIELDS: dict[str, dict[str, list[object]]] = {
         "worker_id": [*NO_STRING, "", "x" * 129, "x" * 1000, "a\x00", "a\n", "\ud800"],
         "job_types": ["t", "", 1, {}, [], [1], [None], ["a b"], ["a", ""], ["a"] * 101, True],
         "lease_seconds": NO_LEASE,
-        "max_jobs": [*NO_INTEGER, None, 0, -1, 11],
+        "max_jobs": [*NO_INTEGER, None, 0, -1, 26],
     },
     "complete": {"lease_token": NO_TOKEN},
     "fail": {

@@ -24,8 +24,9 @@ BUSY = [
     "ProvisionedThroughputExceededException",
     "ThrottlingException",
     "RequestLimitExceeded",
+    "TransactionInProgressException",
 ]
-IN_FLUX = ["TransactionConflictException", "TransactionInProgressException"]
+IN_FLUX = ["TransactionConflictException"]
 
 
 @pytest.fixture

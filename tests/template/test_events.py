@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 EVENTS = sorted((REPOSITORY / "events").glob("*/*.json"))
 # Where a sample needs the id or the lease of a job that is there, it has one of these words.
 PLACEHOLDERS = {"JOB_ID", "LEASE_TOKEN"}
+PARAMETERS = {"job_id": "JOB_ID", "queue": "default"}
 
 
 def sample_id(path: Path) -> str:
@@ -62,8 +63,9 @@ def test_a_sample_agrees_with_itself(path: Path) -> None:
     event = read(path)
     method, route = event["routeKey"].split()
     assert event["version"] == "2.0"
-    assert event["rawPath"] == route.replace("{job_id}", "JOB_ID")
-    assert event.get("pathParameters", {}) == ({"job_id": "JOB_ID"} if "{job_id}" in route else {})
+    parameters = {name: value for name, value in PARAMETERS.items() if f"{{{name}}}" in route}
+    assert event["rawPath"] == route.format(**parameters)
+    assert event.get("pathParameters", {}) == parameters
     assert dict(parse_qsl(event["rawQueryString"])) == event.get("queryStringParameters", {})
     context = event["requestContext"]
     assert context["http"]["method"] == method
@@ -72,7 +74,7 @@ def test_a_sample_agrees_with_itself(path: Path) -> None:
     assert context["stage"] == "$default"
     assert event["isBase64Encoded"] is False
     if "body" in event:
-        assert json.loads(event["body"])
+        assert json.loads(event["body"].replace("JOB_ID", "1"))
         assert event["headers"]["content-type"] == "application/json"
         assert event["headers"]["content-length"] == str(len(event["body"].encode()))
 
@@ -82,7 +84,9 @@ def test_what_must_be_replaced_is_a_known_word(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     words = {word for word in PLACEHOLDERS if word in text}
     event = read(path)
-    assert ("JOB_ID" in words) == ("pathParameters" in event)
+    in_path = "job_id" in event.get("pathParameters", {})
+    in_body = event["routeKey"].endswith(("/jobs/complete", "/jobs/fail"))
+    assert ("JOB_ID" in words) == (in_path or in_body)
     assert ("LEASE_TOKEN" in words) == ("lease_token" in event.get("body", ""))
 
 

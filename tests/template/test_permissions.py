@@ -12,27 +12,42 @@ JOBS = "jobs"
 INDEX = "index"
 CONTROL = "control"
 # A transaction needs the permissions of its parts, not one of its own.
+ENQUEUE = {
+    JOBS: {"GetItem", "PutItem", "DeleteItem"},
+    CONTROL: {"GetItem", "UpdateItem", "PutItem"},
+}
+COMPLETE = {
+    JOBS: {"GetItem", "UpdateItem", "PutItem", "DeleteItem"},
+    CONTROL: {"UpdateItem", "DeleteItem"},
+}
+FAIL = {JOBS: {"GetItem", "UpdateItem", "PutItem"}, CONTROL: {"UpdateItem", "DeleteItem"}}
+LIST = {JOBS: {"BatchGetItem"}, INDEX: {"Query"}, CONTROL: {"Query", "GetItem"}}
 NEED = {
-    "enqueue_job": {JOBS: {"PutItem", "DeleteItem"}, CONTROL: {"GetItem", "UpdateItem"}},
-    "list_jobs": {JOBS: {"BatchGetItem"}, INDEX: {"Query"}, CONTROL: {"Query", "GetItem"}},
+    "enqueue_job": ENQUEUE,
+    "enqueue_jobs": ENQUEUE,
+    "list_jobs": LIST,
     "get_job": {JOBS: {"Query"}},
     "claim_jobs": {
         JOBS: {"GetItem", "UpdateItem", "PutItem"},
         INDEX: {"Query"},
-        CONTROL: {"GetItem"},
+        CONTROL: {"GetItem", "UpdateItem", "DeleteItem"},
     },
-    "complete_job": {JOBS: {"GetItem", "UpdateItem", "PutItem", "DeleteItem"}},
-    "fail_job": {JOBS: {"GetItem", "UpdateItem", "PutItem"}},
+    "complete_job": COMPLETE,
+    "complete_jobs": COMPLETE,
+    "fail_job": FAIL,
+    "fail_jobs": FAIL,
     "heartbeat_job": {JOBS: {"GetItem", "UpdateItem"}},
     "release_job": {JOBS: {"GetItem", "UpdateItem"}},
-    "cancel_job": {JOBS: {"GetItem", "UpdateItem"}},
+    "cancel_job": {JOBS: {"GetItem", "UpdateItem"}, CONTROL: {"UpdateItem", "DeleteItem"}},
     "delete_job": {JOBS: {"GetItem", "Query", "DeleteItem", "BatchWriteItem"}},
-    "list_dead_letters": {JOBS: {"BatchGetItem"}, INDEX: {"Query"}, CONTROL: {"Query", "GetItem"}},
-    "requeue_dead_letter": {JOBS: {"GetItem", "UpdateItem"}},
+    "list_dead_letters": LIST,
+    "requeue_dead_letter": {JOBS: {"GetItem", "UpdateItem"}, CONTROL: {"GetItem", "PutItem"}},
+    "get_queue": {CONTROL: {"GetItem"}},
+    "set_queue": {CONTROL: {"GetItem", "UpdateItem"}},
     "expire_leases": {
         JOBS: {"GetItem", "UpdateItem", "PutItem"},
         INDEX: {"Query"},
-        CONTROL: {"Query"},
+        CONTROL: {"Query", "GetItem", "UpdateItem", "DeleteItem"},
     },
 }
 

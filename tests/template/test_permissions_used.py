@@ -106,6 +106,11 @@ class Stage:
         job: dict[str, Any] = self.call("enqueue_job", "minimal", body=body)
         return job
 
+    def unique(self, **body: Any) -> dict[str, Any]:
+        """Enqueue the job of a key that is free, or find it taken."""
+        job: dict[str, Any] = self.call("enqueue_job", "unique_key", body=body)
+        return job
+
     def claim(self, **body: Any) -> dict[str, Any]:
         """Claim the one job that is due."""
         job: dict[str, Any] = self.call("claim_jobs", "one", body=body)["job"]
@@ -221,9 +226,143 @@ def test_lists_over_all_queues_and_one(stage: Stage) -> None:
     stage.call("enqueue_job", "every_field")
     stage.call("enqueue_job", "usual_prefixed")
     assert len(stage.call("list_jobs", "all")["items"]) == 2
+    stage.clock_ms += 1  # or the queue would be known already
     assert len(stage.call("list_jobs", "filtered")["items"]) == 1
+    stage.clock_ms += 1
     assert stage.call("list_dead_letters", "filtered")["items"] == []
     assert len(stage.call("claim_jobs", "several")["jobs"]) == 1
+
+
+# -- unique keys -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seconds", [0, 3600], ids=["while it lives", "for an hour"])
+@pytest.mark.parametrize("payload", [None, LARGE], ids=["small", "large"])
+def test_a_unique_job_that_ends(stage: Stage, payload: str | None, seconds: int) -> None:
+    ends: list[tuple[str, str, dict[str, Any]]] = [
+        ("complete_job", "with_token", {"result": payload}),
+        ("complete_jobs", "with_token", {}),
+        ("fail_job", "no_retry", {}),
+        ("fail_jobs", "no_retry", {}),
+    ]
+    for number, (folder, case, body) in enumerate(ends):
+        given = {
+            "unique_key": f"k{number}",
+            "unique_for_seconds": seconds,
+            "payload": payload,
+            "max_attempts": 1,
+        }
+        stage.unique(**given)
+        assert stage.unique(**given)["duplicate"] is True
+        job = stage.claim()
+        stage.call(folder, case, job, body=body)
+        assert stage.unique(**given).get("duplicate", False) == (seconds > 0)
+        if not seconds:
+            stage.call("complete_job", "with_token", stage.claim())
+        stage.call("delete_job", "by_id", job)
+
+
+@pytest.mark.parametrize("seconds", [0, 3 * HOUR_MS // 1000], ids=["while it lives", "longer"])
+def test_a_unique_job_that_is_cancelled_or_left(stage: Stage, seconds: int) -> None:
+    given = {"unique_for_seconds": seconds, "max_attempts": 1}
+    stage.call("cancel_job", "by_id", stage.unique(unique_key="a", **given))
+    for key in ("b", "c"):
+        stage.unique(unique_key=key, **given)
+        stage.claim()
+        stage.clock_ms += HOUR_MS
+        if key == "b":
+            assert stage.call("expire_leases", "every_minute") == {"expired": 1}
+        else:
+            assert stage.call("claim_jobs", "one")["claimed"] is False
+        assert stage.unique(unique_key=key, **given).get("duplicate", False) == (seconds > 0)
+        if not seconds:
+            stage.call("complete_job", "with_token", stage.claim())
+
+
+def test_a_unique_job_that_is_requeued(stage: Stage) -> None:
+    stage.unique()
+    dead = stage.claim()
+    stage.call("fail_job", "no_retry", dead)
+    stage.call("requeue_dead_letter", "now", dead)
+    assert stage.unique()["duplicate"] is True
+    dead = stage.claim()
+    stage.call("fail_job", "no_retry", dead)
+    holder = stage.unique()
+    refused = stage.call("requeue_dead_letter", "now", dead, status=409)
+    assert (refused["code"], refused["job_id"]) == ("key_taken", holder["id"])
+
+
+def test_a_request_that_is_repeated(stage: Stage) -> None:
+    first = stage.call("enqueue_job", "idempotency_key")
+    again = stage.call("enqueue_job", "idempotency_key")
+    assert (again["id"], again["duplicate"]) == (first["id"], True)
+    stage.call("complete_job", "with_token", stage.claim())
+    stage.clock_ms += 25 * HOUR_MS
+    assert stage.call("enqueue_job", "idempotency_key")["id"] != first["id"]
+
+
+def test_a_key_for_a_while(stage: Stage) -> None:
+    first = stage.call("enqueue_job", "unique_for_a_while")
+    stage.call("complete_job", "with_token", stage.claim())
+    assert stage.call("enqueue_job", "unique_for_a_while")["id"] == first["id"]
+    stage.clock_ms += HOUR_MS
+    assert stage.call("enqueue_job", "unique_for_a_while")["id"] != first["id"]
+
+
+# -- batches ---------------------------------------------------------------------------
+
+
+def test_batches(stage: Stage) -> None:
+    made = stage.call("enqueue_jobs", "several")["results"]
+    assert [each["status"] for each in made] == [201, 201, 201]
+    again = stage.call("enqueue_jobs", "several_prefixed")["results"]
+    assert [each["status"] for each in again] == [201, 201, 200]
+    mixed = stage.call("enqueue_jobs", "partly_refused")["results"]
+    assert [each["status"] for each in mixed] == [201, 422]
+    for folder, case in [
+        ("complete_jobs", "with_token"),
+        ("complete_jobs", "without_token"),
+        ("fail_jobs", "with_token"),
+        ("fail_jobs", "no_retry"),
+    ]:
+        job = stage.call("claim_jobs", "one")["job"]
+        [settled] = stage.call(folder, case, job)["results"]
+        assert settled["status"] == 200, settled
+
+
+def test_large_batches(stage: Stage) -> None:
+    body = {"jobs": [{"job_type": "t", "payload": LARGE, "unique_key": "k"}] * 2}
+    made = stage.call("enqueue_jobs", "several", body=body)["results"]
+    assert sorted(each["status"] for each in made) == [200, 201]
+    job = stage.claim()
+    for token, status in (("0" * 32, 409), (job["lease_token"], 200)):
+        item = {"id": job["id"], "lease_token": token, "result": LARGE}
+        [settled] = stage.call("complete_jobs", "with_token", job, body={"jobs": [item]})["results"]
+        assert settled["status"] == status
+    stage.clock_ms += HOUR_MS  # a warm function looks at the queue again
+    assert stage.call("enqueue_jobs", "several", body=body)["results"]
+
+
+# -- queues ----------------------------------------------------------------------------
+
+
+def test_a_queue_that_grows_and_shrinks(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("job_retry.queues.SAMPLE_SHARE", 1)  # counts every enqueue
+    stage.call("set_queue", "lanes")
+    stage.call("set_queue", "defaults_prefixed")
+    stage.clock_ms += HOUR_MS
+    for _ in range(8):
+        stage.enqueue()
+    shown = stage.call("get_queue", "by_name")
+    assert (shown["lanes"], shown["max_attempts"]) == (4, 10)
+    dead = stage.claim()
+    stage.call("fail_job", "no_retry", dead)
+    stage.call("set_queue", "lanes", body={"lanes": 1})
+    stage.clock_ms += HOUR_MS
+    stage.call("requeue_dead_letter", "now", dead)
+    for _ in range(8):
+        stage.call("complete_job", "with_token", stage.claim())
+    stage.call("expire_leases", "every_minute")
 
 
 def test_the_alarm_watches_the_metric_that_a_death_writes(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from copy import deepcopy
 from typing import Any
@@ -17,7 +18,10 @@ ROUTES = {
     "GET /jobs",
     "GET /jobs/{job_id}",
     "DELETE /jobs/{job_id}",
+    "POST /jobs/batch",
     "POST /jobs/claim",
+    "POST /jobs/complete",
+    "POST /jobs/fail",
     "POST /jobs/{job_id}/complete",
     "POST /jobs/{job_id}/fail",
     "POST /jobs/{job_id}/heartbeat",
@@ -25,6 +29,8 @@ ROUTES = {
     "POST /jobs/{job_id}/cancel",
     "GET /dlq",
     "POST /dlq/{job_id}/requeue",
+    "GET /queues/{queue}",
+    "PUT /queues/{queue}",
 }
 BOTH_SPELLINGS = ROUTES | {route.replace(" ", f" {PREFIX}") for route in ROUTES}
 
@@ -122,12 +128,15 @@ def test_web_pages_of_other_origins_may_not_call_unless_named(template: dict[str
     cors = api_body(template, CORS)["x-amazon-apigateway-cors"]
     assert cors["allowOrigins"] == ["https://one.example", "https://two.example"]
     assert set(cors["allowMethods"]) == {route.split()[0] for route in ROUTES}
+    assert {"authorization", "content-type", "idempotency-key"} <= set(cors["allowHeaders"])
 
 
 NEEDED = {
-    "ProducerPolicy": {"POST /jobs", "GET /jobs/*", "POST /jobs/*/cancel"},
+    "ProducerPolicy": {"POST /jobs", "POST /jobs/batch", "GET /jobs/*", "POST /jobs/*/cancel"},
     "WorkerPolicy": {
         "POST /jobs/claim",
+        "POST /jobs/complete",
+        "POST /jobs/fail",
         "POST /jobs/*/complete",
         "POST /jobs/*/fail",
         "POST /jobs/*/heartbeat",
@@ -140,6 +149,8 @@ NEEDED = {
         "DELETE /jobs/*",
         "GET /dlq",
         "POST /dlq/*/requeue",
+        "GET /queues/*",
+        "PUT /queues/*",
     },
 }
 ROUTE_ARN = re.compile(
@@ -149,7 +160,7 @@ ROUTE_ARN = re.compile(
 
 
 def granted_routes(policy: dict[str, Any]) -> set[str]:
-    """Return the routes that a managed policy allows, `*` standing for an id."""
+    """Return the routes that a managed policy allows, `*` standing for an id or a queue."""
     [statement] = policy["PolicyDocument"]["Statement"]
     assert statement["Effect"] == "Allow"
     assert statement["Action"] == "execute-api:Invoke"
@@ -176,4 +187,19 @@ def test_the_roles_together_reach_every_route_and_no_other(template: dict[str, A
     policies = resources(template, "AWS::IAM::ManagedPolicy")
     assert set(policies) == set(NEEDED)
     reached = set().union(*(granted_routes(policy) for policy in policies.values()))
-    assert reached == {route.replace("{job_id}", "*") for route in BOTH_SPELLINGS}
+    assert reached == {re.sub(r"\{\w+\}", "*", route) for route in BOTH_SPELLINGS}
+
+
+def test_a_policy_is_no_longer_than_iam_takes(template: dict[str, Any]) -> None:
+    """IAM takes 6,144 characters without blanks, names of accounts and regions filled in."""
+    longest = {
+        "AWS::Partition": "aws-us-gov",
+        "AWS::Region": "ap-southeast-1",
+        "AWS::AccountId": "1" * 12,
+        "HttpApi": "a" * 10,
+    }
+    for name, policy in resources(template, "AWS::IAM::ManagedPolicy").items():
+        text = json.dumps(policy["PolicyDocument"], separators=(",", ":"))
+        for reference, value in longest.items():
+            text = text.replace(f"${{{reference}}}", value)
+        assert len(text) <= 6144, name

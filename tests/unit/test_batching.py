@@ -233,7 +233,7 @@ def test_another_type_is_refused_as_a_whole() -> None:
         read_batch(app_with({"jobs": [{}]}, "text/plain"), EnqueueBody, most=5)
 
 
-@pytest.mark.parametrize("depth", [MAX_DEPTH, 5_000, 200_000])
+@pytest.mark.parametrize("depth", [MAX_DEPTH + 1, 5_000, 200_000])
 def test_a_batch_that_is_nested_too_deeply_is_refused_as_a_whole(depth: int) -> None:
     deep = "[" * depth + "]" * depth
     with pytest.raises(InvalidFieldError) as refused:

@@ -25,7 +25,7 @@ from job_retry.problems import problem_of
 from job_retry.store import IdTakenError, KeyTakenError
 from job_retry.transitions import Action
 from job_retry.views import enqueued_view, job_view
-from tests.unit.builders import LEASE_MS, T0, Queue, a_job
+from tests.unit.builders import LEASE_MS, T0, LaggingStore, Queue, a_job
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -266,6 +266,22 @@ def test_what_cannot_be_requeued_says_so_first(queue: Queue) -> None:
         queue.engine.requeue(done.id)
     with pytest.raises(JobNotFoundError):
         queue.engine.requeue(done.id + 1)
+
+
+def test_a_requeue_on_an_old_record_takes_a_turn_of_its_own() -> None:
+    """Else whoever is late in freeing an earlier turn frees this one too."""
+    store = LaggingStore()
+    queue = Queue(store)
+    job = queue.in_state(Status.DEAD, unique_key="k")
+    store.lag_from_here()
+    earlier = queue.engine.requeue(job.id).unique
+    queue.claim_one()
+    queue.engine.fail(job.id, error="again", retry=False)
+    queue.engine.requeue(job.id)
+    assert earlier is not None
+    store.free_key(earlier, queue.clock())
+    found = once(queue, unique_key="k")
+    assert (found.job.id, found.is_duplicate) == (job.id, True)
 
 
 # -- odd stores --------------------------------------------------------------------------

@@ -47,7 +47,6 @@ FIELDS = [
     "completed_at",
     "died_at",
     "cancelled_at",
-    "unique_key",
 ]
 
 

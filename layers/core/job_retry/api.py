@@ -90,7 +90,10 @@ def read_batch(
         MediaTypeError, InvalidJsonError, InvalidFieldError, TooLargeError: the batch as a
             whole is not acceptable.
     """
-    members = json_text.members(_body_text(app, _MAX_BATCH_BODY))
+    if read_header(app, "idempotency-key") is not None:
+        raise InvalidFieldError("Idempotency-Key", "is for one job: give each a unique_key")
+    # the batch itself is two levels more
+    members = json_text.members(_body_text(app, _MAX_BATCH_BODY), json_text.MAX_DEPTH + 2)
     unknown = [(name, "is unknown") for name in members if name != "jobs"]
     if unknown:
         raise InvalidFieldError(*unknown[0], *unknown[1:])

@@ -51,6 +51,7 @@ _NO_SUCH_ITEM_YET = "attribute_not_exists(id)"
 _STATUS_AS_READ = "#status = :status_read"
 _LEASE_AS_READ = "lease_token = :lease_token_read"
 _LEASE_END_AS_READ = "run_after = :run_after_read"
+_FAILURES_AS_READ = "failures = :failures_read"
 _KEY_AS_SEEN = "job_id = :job_id AND turn = :turn"
 
 
@@ -403,7 +404,7 @@ class DynamoStore:
             known = _job_or_none(failed.item)
             if known is not None and known.enqueue_token == job.enqueue_token:
                 return  # our own transaction, whose answer the SDK did not get
-            if failed.failed:
+            if failed.failed and not failed.in_flux:
                 raise IdTakenError from None
             raise KeyTakenError([items.unique_from_item(each) for each in failed.others]) from None
 
@@ -513,6 +514,9 @@ def _condition(change: Change) -> tuple[str, dict[str, str], Item]:
     if Guard.LEASE_END in change.transition.guards:
         clauses.append(_LEASE_END_AS_READ)
         values[":run_after_read"] = number(change.before.run_after)
+    if Guard.FAILURES in change.transition.guards:
+        clauses.append(_FAILURES_AS_READ)
+        values[":failures_read"] = number(change.before.failures)
     return " AND ".join(clauses), names, values
 
 

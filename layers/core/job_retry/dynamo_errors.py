@@ -18,14 +18,14 @@ _BUSY = frozenset(
         "RequestLimitExceeded",
         "ThrottlingException",
         "ThrottlingError",
+        # the SDK repeats a transaction that is still under way: its outcome is not known yet
+        "TransactionInProgressException",
     }
 )
 _DOWN = frozenset({"InternalServerError", "InternalFailure", "ServiceUnavailable"})
 # Nothing was written, and what the decision rested on may be gone. The same as a failed
 # condition: look again, decide anew.
-_IN_THE_WAY = frozenset(
-    {"TransactionConflict", "TransactionConflictException", "TransactionInProgressException"}
-)
+_IN_THE_WAY = frozenset({"TransactionConflict", "TransactionConflictException"})
 
 
 class ConditionFailedError(Exception):

@@ -32,8 +32,12 @@ class JsonText(str):
     __slots__ = ()
 
 
-def members(body: str) -> dict[str, JsonText]:
+def members(body: str, max_depth: int = MAX_DEPTH) -> dict[str, JsonText]:
     """Take a JSON object apart into the compact text of each member.
+
+    Args:
+        body: the JSON text.
+        max_depth: how deep a member may be nested.
 
     Raises:
         InvalidJsonError: the body is not JSON.
@@ -58,7 +62,7 @@ def members(body: str) -> dict[str, JsonText]:
         start = _skip_space(body, at + 1)
         end = _parse(body, start, name)
         text = compact(body[start:end])
-        _check_depth(text, name)
+        _check_depth(text, name, max_depth)
         found[name] = text
         at = _skip_space(body, end)
         separator = body[at : at + 1]
@@ -145,12 +149,12 @@ def _compact_token(match: re.Match[str]) -> str:
     return plain
 
 
-def _check_depth(text: str, name: str) -> None:
-    if text.count("[") + text.count("{") <= MAX_DEPTH:
+def _check_depth(text: str, name: str, max_depth: int) -> None:
+    if text.count("[") + text.count("{") <= max_depth:
         return
     brackets = _NO_BRACKET.sub("", _STRING.sub("", text))
     depths = accumulate(1 if each in "[{" else -1 for each in brackets)
-    if max(depths, default=0) > MAX_DEPTH:
+    if max(depths, default=0) > max_depth:
         _too_deep(name)
 
 

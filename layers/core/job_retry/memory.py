@@ -200,6 +200,7 @@ class MemoryStore:
             or job.status is not before.status
             or (Guard.LEASE in guards and job.lease_token != before.lease_token)
             or (Guard.LEASE_END in guards and job.run_after != before.run_after)
+            or (Guard.FAILURES in guards and job.failures != before.failures)
         ):
             raise ChangedError(job)
         return job

@@ -32,6 +32,7 @@ class Guard(StrEnum):
     DUE = "run_after ≤ now"
     LEASE = "the lease is still the one that was read"
     LEASE_END = "the lease's end is still the one that was read"
+    FAILURES = "no run has ended since it was read"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +87,7 @@ TRANSITIONS: tuple[Transition, ...] = (
     ),
     _edge(Action.RELEASE, _RUNNING, _QUEUED, "given back, attempts − 1", Guard.LEASE),
     _edge(Action.CANCEL, _QUEUED, Status.CANCELLED, "no longer wanted"),
-    _edge(Action.REQUEUE, _DEAD, _QUEUED, "another chance, attempts 0"),
+    _edge(Action.REQUEUE, _DEAD, _QUEUED, "another chance, attempts 0", Guard.FAILURES),
     _edge(Action.DELETE, _DEAD, None, "dropped"),
     _edge(Action.DELETE, Status.COMPLETED, None, "dropped"),
     _edge(Action.DELETE, Status.CANCELLED, None, "dropped"),

@@ -14,6 +14,7 @@ from job_retry.job import Job, KeyRecord, NewJob, Status
 IDEMPOTENCY_SECONDS = 24 * 3600
 """How long an ``Idempotency-Key`` stands for its first job, whatever became of it."""
 
+_REQUEST = "idempotency#"
 _LIVE = (Status.QUEUED, Status.RUNNING)
 
 
@@ -45,7 +46,7 @@ def new_keys(new: NewJob, job_id: int, now: int, seen: Mapping[str, KeyRecord]) 
     """
     keys = []
     if new.idempotency_key is not None:
-        key = f"idempotency#{new.queue}#{new.idempotency_key}"
+        key = f"{_REQUEST}{new.queue}#{new.idempotency_key}"
         until = now + IDEMPOTENCY_SECONDS * 1000
         record = KeyRecord(key, job_id, 0, content_of(new), until)
         keys.append(KeyWrite(record, seen.get(key), goes_by_itself=True))
@@ -75,7 +76,10 @@ def is_held(record: KeyRecord, holder: Job | None, now: int) -> bool:
         holder: the job that it names, as it stands; None if it is gone.
         now: milliseconds.
     """
-    return now < record.until or (holder is not None and holder.status in _LIVE)
+    if now < record.until:
+        return True
+    is_request = record.key.startswith(_REQUEST)  # an idempotency key: its time alone counts
+    return not is_request and holder is not None and holder.status in _LIVE
 
 
 def has_ended(job: Job) -> bool:

@@ -127,7 +127,7 @@ def _fields(job: Job) -> dict[str, object]:
         "completed_at": _moment(job.completed_at),
         "died_at": _moment(job.died_at),
         "cancelled_at": _moment(job.cancelled_at),
-        "unique_key": job.unique and job.unique.key.split("#", 2)[2],
+        **({"unique_key": job.unique.key.split("#", 2)[2]} if job.unique else {}),
     }
 
 
