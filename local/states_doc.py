@@ -106,6 +106,7 @@ _GUARDS: Final = {
     Guard.DUE: "`run_after` ≤ now",
     Guard.LEASE: "still the same lease",
     Guard.LEASE_END: "no heartbeat since",
+    Guard.FAILURES: "no run has ended since",
 }
 
 # The example: every number in it is another, so that a value tells where it came from.
