@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from random import Random
 from typing import TYPE_CHECKING
@@ -114,6 +115,34 @@ def test_lanes_that_grow_and_shrink_under_load_lose_nothing(
         job.id for page in range(1, 9) for job in engine.list_jobs(_page(load.queue, page)).jobs
     }
     assert listed == load.expected
+
+
+def test_a_hot_queue_stands_on_as_many_index_keys_as_it_has_lanes(
+    dynoxide_url: str, make_tables: MakeTables
+) -> None:
+    store = dynamo_store(dynoxide_url, make_tables(dynoxide_url))
+    load = Load(store)
+    load.resize(8)
+    load.now += 60_000
+    producers = load.engines
+    new = NewJob(job_type="x", queue=load.queue)
+    jobs = [producers[number % 4].enqueue(new) for number in range(200)]
+    partitions = producers[0].queue(load.queue).partitions(Status.QUEUED)
+    rows = [len(store.rows(partition, limit=200).rows) for partition in partitions]
+    assert len(rows) == 8
+    assert sum(rows) == 200
+    assert min(rows) > 0
+
+    def work(engine: Engine) -> list[int]:
+        claimed = []
+        while taken := engine.claim(ClaimRequest(queues=[load.queue], max_jobs=3)).jobs:
+            claimed += [job.id for job in taken]
+        return claimed
+
+    workers = [Engine(store, clock=lambda: load.now, random=Random(seed)) for seed in range(16)]
+    with ThreadPoolExecutor(len(workers)) as pool:
+        claimed = [job_id for ids in pool.map(work, workers) for job_id in ids]
+    assert sorted(claimed) == sorted(job.id for job in jobs)
 
 
 def test_lanes_are_no_longer_read_once_they_are_empty() -> None:
