@@ -5,8 +5,9 @@ PORT ?= 3000
 DATA ?= .local
 
 VENV := .venv/bin
+BENCH := PYTHONPATH=layers/core:. $(VENV)/python
 
-.PHONY: help start test check format build sam-local clean packages dev-packages python
+.PHONY: help start test check format bench-cost bench-cold build sam-local clean packages dev-packages python
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1	/p' Makefile | expand -t 18
@@ -28,6 +29,12 @@ check: dev-packages ## Check format, lint, types, structure and the template
 format: dev-packages ## Format the code and fix what lint can fix
 	@$(VENV)/ruff format
 	@$(VENV)/ruff check --fix
+
+bench-cost: dev-packages ## What a job costs, in units and dollars
+	@$(BENCH) -m bench.cost
+
+bench-cold: dev-packages build ## What a cold start costs, and a warm call
+	@$(BENCH) -m bench.cold
 
 build: ## Build what `sam deploy` uploads
 	@local/sam/build.sh

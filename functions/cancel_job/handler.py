@@ -1,8 +1,6 @@
 """POST /jobs/{job_id}/cancel: take a waiting job out for good."""
 
-from aws_lambda_powertools.event_handler import Response
-
-from job_retry.api import answer, create_app, read_body, read_id, serve
+from job_retry.api import Response, answer, create_app, read_body, read_id, serve
 from job_retry.runtime import engine
 from job_retry.schemas.fields import NoBody
 from job_retry.views import job_view

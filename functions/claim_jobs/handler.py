@@ -1,8 +1,6 @@
 """POST /jobs/claim: lease due jobs to a worker."""
 
-from aws_lambda_powertools.event_handler import Response
-
-from job_retry.api import answer, create_app, read_body, serve
+from job_retry.api import Response, answer, create_app, read_body, serve
 from job_retry.runtime import engine
 from job_retry.schemas.claim import ClaimBody
 from job_retry.views import claim_view

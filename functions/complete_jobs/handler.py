@@ -1,8 +1,6 @@
 """POST /jobs/complete: end up to 25 jobs with their results."""
 
-from aws_lambda_powertools.event_handler import Response
-
-from job_retry.api import answer, create_app, read_batch, serve
+from job_retry.api import Response, answer, create_app, read_batch, serve
 from job_retry.batching import answer_each, batch_view
 from job_retry.runtime import engine
 from job_retry.schemas.settle import CompleteItem
@@ -14,10 +12,9 @@ app = create_app()
 @app.post("/jobs/complete")
 def complete_jobs() -> Response[str]:
     """Answer 200 with what became of each job, in order."""
-    outcomes = answer_each(
-        lambda item: engine().complete(item.id, **item.settlement()),
-        read_batch(app, CompleteItem, most=25),
-    )
+    complete = engine().complete  # once, before the threads that call it
+    items = read_batch(app, CompleteItem, most=25)
+    outcomes = answer_each(lambda item: complete(item.id, **item.settlement()), items)
     return answer(200, batch_view(outcomes, settled_view))
 
 

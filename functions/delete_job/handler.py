@@ -1,8 +1,6 @@
 """DELETE /jobs/{job_id}: drop an ended job and all that belongs to it."""
 
-from aws_lambda_powertools.event_handler import Response
-
-from job_retry.api import create_app, no_content, read_id, serve
+from job_retry.api import Response, create_app, no_content, read_id, serve
 from job_retry.runtime import engine
 
 app = create_app()

@@ -1,8 +1,6 @@
 """POST /jobs: store a new job."""
 
-from aws_lambda_powertools.event_handler import Response
-
-from job_retry.api import answer, create_app, read_body, read_header, serve
+from job_retry.api import Response, answer, create_app, read_body, read_header, serve
 from job_retry.runtime import engine
 from job_retry.schemas.enqueue import EnqueueBody
 from job_retry.views import enqueued_view

@@ -5,9 +5,11 @@ from typing import Any
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from job_retry.observability import flush, logger
-from job_retry.runtime import engine
+from job_retry.runtime import engine, warm_up
 
 _TIME_TO_STOP_MS = 5_000
+
+warm_up()
 
 
 @logger.inject_lambda_context

@@ -1,8 +1,6 @@
 """GET /jobs/{job_id}: a job with payload, result and history."""
 
-from aws_lambda_powertools.event_handler import Response
-
-from job_retry.api import answer, create_app, read_id, serve
+from job_retry.api import Response, answer, create_app, read_id, serve
 from job_retry.runtime import engine
 from job_retry.views import whole_job_view
 

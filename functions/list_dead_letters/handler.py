@@ -1,8 +1,6 @@
 """GET /dlq: a page of dead jobs."""
 
-from aws_lambda_powertools.event_handler import Response
-
-from job_retry.api import answer, create_app, read_query, serve
+from job_retry.api import Response, answer, create_app, read_query, serve
 from job_retry.runtime import engine
 from job_retry.schemas.lists import DeadLettersQuery
 from job_retry.views import list_view

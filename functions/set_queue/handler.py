@@ -1,8 +1,6 @@
 """PUT /queues/{queue}: change a queue's settings."""
 
-from aws_lambda_powertools.event_handler import Response
-
-from job_retry.api import answer, create_app, read_body, read_queue_name, serve
+from job_retry.api import Response, answer, create_app, read_body, read_queue_name, serve
 from job_retry.runtime import engine
 from job_retry.schemas.queue import QueueBody
 from job_retry.views import queue_view

@@ -24,10 +24,25 @@ from job_retry.ids import MAX_ID
 from job_retry.json_text import JsonText
 from job_retry.observability import flush, logger
 from job_retry.problems import problem, problem_of
+from job_retry.runtime import warm_up
 from job_retry.schemas.fields import QUEUE, QUEUE_WORDS, Body
 
 PREFIX = "/api:job-retry"
 """Every route is there again under this, the seed's own spelling."""
+
+__all__ = [
+    "Response",  # for the handlers, which so load this package first
+    "answer",
+    "create_app",
+    "no_content",
+    "read_batch",
+    "read_body",
+    "read_header",
+    "read_id",
+    "read_query",
+    "read_queue_name",
+    "serve",
+]
 
 Handler = Callable[[dict[str, Any], LambdaContext], dict[str, Any]]
 B = TypeVar("B", bound=Body)
@@ -55,6 +70,7 @@ def create_app() -> APIGatewayHttpResolver:
 
 def serve(app: APIGatewayHttpResolver) -> Handler:
     """Return the function that Lambda calls."""
+    warm_up()
 
     @logger.inject_lambda_context
     def lambda_handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:

@@ -19,6 +19,9 @@ from job_retry.errors import InvalidFieldError, InvalidJsonError
 MAX_DEPTH = 500
 """Arrays and objects inside each other; deeper, common JSON parsers give up in turn."""
 
+# One for all: json.dumps would make one for each field of each job.
+_ENCODE = json.JSONEncoder(separators=(",", ":")).encode
+
 _SPACE = re.compile(r"[ \t\n\r]*")
 # Runs of plain characters are taken at once: one by one they cost 125 bytes each.
 _STRING = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"')
@@ -132,7 +135,7 @@ def encoded_size(text: str) -> int:
 def _render(item: object) -> str:
     if isinstance(item, JsonText):
         return item
-    return json.dumps(item, separators=(",", ":"))
+    return _ENCODE(item)
 
 
 def _compact_token(match: re.Match[str]) -> str:
