@@ -35,6 +35,7 @@ def test_every_function_has_the_layer_and_the_environment(template: dict[str, An
             "CONTROL_TABLE": {"Ref": "ControlTable"},
             "REQUIRE_LEASE_TOKEN": {"Ref": "RequireLeaseToken"},
             "DYNAMODB_ENDPOINT_URL": "",
+            "PYDANTIC_DISABLE_PLUGINS": "__all__",
             "POWERTOOLS_SERVICE_NAME": "job-retry",
             "POWERTOOLS_METRICS_NAMESPACE": "JobRetry",
             "POWERTOOLS_LOG_LEVEL": {"Ref": "LogLevel"},

@@ -28,7 +28,7 @@ NEED = {
     "list_jobs": LIST,
     "get_job": {JOBS: {"Query"}},
     "claim_jobs": {
-        JOBS: {"GetItem", "UpdateItem", "PutItem"},
+        JOBS: {"GetItem", "BatchGetItem", "UpdateItem", "PutItem"},
         INDEX: {"Query"},
         CONTROL: {"GetItem", "UpdateItem", "DeleteItem"},
     },

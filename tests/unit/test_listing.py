@@ -239,7 +239,7 @@ class TwiceSeenStore(MemoryStore):
             newest_first=newest_first,
             start=start,
         )
-        return replace(page, rows=[replace(row, partition=partition) for row in page.rows])
+        return replace(page, rows=[row._replace(partition=partition) for row in page.rows])
 
 
 def test_no_job_stands_twice_on_a_page() -> None:

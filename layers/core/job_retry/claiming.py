@@ -1,28 +1,30 @@
-"""The claim: which due job to try next, until a conditional write succeeds.
-
-Oldest first while this process is alone. Once another worker has taken a job from under
-it, it chooses at random among the due ones for a while: workers that all try the head of
-a queue lose 6.7 writes for each job at 100 workers, against 0.04 at random.
-"""
+"""The claim: which due job to try next, until a conditional write succeeds."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from random import Random
 
+from job_retry.contention import Contention
 from job_retry.errors import StoreError
 from job_retry.job import Job, Status
 from job_retry.lanes import Partition, QueueRecord
+from job_retry.looks import Looks
 from job_retry.parallel import run_all
-from job_retry.store import ChangedError, JobStore, Row, Start
+from job_retry.patience import MAX_SECONDS, Patience
+from job_retry.store import ChangedError, JobStore, Page, Row, Start
 
-_WINDOW = 25  # rows to look at; about forty cost half a read unit
-_WIDE_WINDOW = 1000  # when the first ones are all of job types not asked for
+_WIDE_WINDOW = 1000  # rows, when the first ones are all of job types not asked for
 _MAX_ROWS = 10_000  # that one claim looks at: jobs so deep behind others want a queue of their own
-_TRIES = 50  # conditional writes that one claim may lose before it says "come back"
-_CALM_CLAIMS = 20  # claims without a conflict before the order is strict again
+_TRIES = 6  # times in a row that a claim may come too late before it says "come back"
+_SPARE = 4  # records to look at beside those that are wanted, since others look at them too
 
-MAX_RETRY_AFTER_SECONDS = 20.0
-_RETRY_AFTER_SECONDS = 5.0  # where nothing is known; the seed's own pause
+_AT_ONCE = 8  # lanes that a round looks at, once the first one brought nothing
+_LOOKS = 20  # lanes that a claim looks at, or a quarter of them if that is more
+_REST_MS = 500  # where that is not all of them, a lane that was seen is let alone for so long
+
+MAX_RETRY_AFTER_SECONDS = MAX_SECONDS
+_RETRY_AFTER_UNSEEN_SECONDS = 5.0  # at most, while there are lanes that were not looked at
 _RETRY_AFTER_CONFLICTS_SECONDS = 0.1
 
 
@@ -51,10 +53,12 @@ class Taken:
 
     Attributes:
         at: when it looked, milliseconds.
-        jobs: claimed, in the order they were due.
+        jobs: claimed.
         next_due: when the next waiting job is due, if one was seen.
         conflicts: writes lost to other workers.
         rows: of the index that it read.
+        gave_up: there were more due jobs, but others were always quicker.
+        pause: seconds after which new jobs may have come.
     """
 
     at: int
@@ -62,103 +66,249 @@ class Taken:
     next_due: int | None = None
     conflicts: int = 0
     rows: int = 0
+    gave_up: bool = False
+    pause: float = MAX_RETRY_AFTER_SECONDS
 
     @property
     def retry_after_seconds(self) -> float:
         """Say when to come back, in seconds: when something is due, at most 20."""
-        if self.conflicts:
+        if self.gave_up:
             return _RETRY_AFTER_CONFLICTS_SECONDS
         if self.next_due is None:
-            return _RETRY_AFTER_SECONDS
-        return min(max(self.next_due - self.at, 0) / 1000, MAX_RETRY_AFTER_SECONDS)
+            return self.pause
+        return min(max(self.next_due - self.at, 0) / 1000, self.pause)
 
 
 class Claimer:
-    """Takes due jobs; remembers from claim to claim whether it is alone."""
+    """Takes due jobs; remembers from claim to claim where they were and who else came."""
 
     def __init__(self, store: JobStore, random: Random) -> None:
         self._store = store
         self._random = random
-        self._contended = 0  # claims to come that choose at random
+        self._contention = Contention(random)
+        self._looks = Looks(random)
+        self._patience = Patience(random)
+        self._partitions: dict[str, tuple[QueueRecord, list[Partition]]] = {}
 
     def take(self, request: ClaimRequest, queues: Sequence[QueueRecord], now: int) -> Taken:
         """Claim due jobs of these queues, highest priority first, oldest first.
 
         Nothing due is hidden behind something that is not: each partition is looked at by
         itself, and read on past jobs of other types.
+
+        Raises:
+            StoreError: no answer, and no job to hand over either.
         """
-        taken = Taken(now)
-        try:
-            for queue in queues:
-                for partition in queue.partitions(Status.QUEUED):
-                    for window in self._due(partition, request.job_types, now, taken):
-                        self._take_from(window, request, now, taken)
-                        if len(taken.jobs) >= request.max_jobs or taken.conflicts >= _TRIES:
-                            return taken
-        except StoreError:
-            # what is leased already is handed over: it must not wait for its lease to end
-            if not taken.jobs:
-                raise
+        claim = _Claim(
+            self._store, self._random, self._contention, self._looks, request, Taken(now)
+        )
+        for queue in queues:
+            claim.take_from(self._partitions_of(queue))
+            if claim.is_over() or claim.failure:
+                break
+        taken = claim.taken
+        if taken.jobs:
+            self._patience.found(request.queues, now)
+            return taken
+        if claim.failure is not None:
+            raise claim.failure
+        pause = self._patience.pause(
+            request.queues, now, others_found=taken.conflicts > 0, due=taken.next_due
+        )
+        taken.pause = min(taken.pause, pause)
         return taken
 
-    def _due(
-        self, partition: Partition, job_types: frozenset[str], now: int, taken: Taken
-    ) -> Iterator[list[Row]]:
-        """Yield a partition's due rows of the right types, a window at a time.
+    def _partitions_of(self, queue: QueueRecord) -> list[Partition]:
+        """Return where a queue's waiting jobs are: as long as its record is the same, the same."""
+        record, partitions = self._partitions.get(queue.name, (None, []))
+        if record is not queue:
+            partitions = queue.partitions(Status.QUEUED)
+            self._partitions[queue.name] = (queue, partitions)
+        return partitions
+
+
+@dataclass(slots=True)
+class _Claim:
+    """One claim under way."""
+
+    store: JobStore
+    random: Random
+    contention: Contention
+    looks: Looks
+    request: ClaimRequest
+    taken: Taken
+    late: int = 0  # times in a row that others were quicker
+    failure: StoreError | None = None
+
+    def take_from(self, partitions: Sequence[Partition]) -> None:
+        """Look at a queue's lanes, some at a time, until there is enough.
+
+        Where it has few, all are looked at before the claim says that there is nothing.
+        Where it has many, that would be dear with many workers asking: then those go first
+        that were not looked at for longest, so that each has its turn after a few claims.
+        """
+        room = max(_LOOKS, len(partitions) // 4)
+        before = self.taken.at - _REST_MS if len(partitions) > room else None
+        seen: set[Partition] = set()
+        chosen = self._first_choice(partitions)
+        first = True
+        while chosen:
+            self._look(chosen)
+            seen.update(chosen)
+            room -= len(chosen)
+            if first:
+                self.looks.found(something=bool(self.taken.jobs))
+            if self.is_over() or self.failure or (self.taken.jobs and not first):
+                return
+            first = False
+            unseen = [each for each in partitions if each not in seen]
+            chosen = self.looks.stalest(unseen, max(min(_AT_ONCE, room), 0), before=before)
+        if len(seen) < len(partitions):
+            self.taken.pause = min(self.taken.pause, _RETRY_AFTER_UNSEEN_SECONDS)
+        self._is_due(self.looks.next_due(partitions, self.taken.at))
+
+    def is_over(self) -> bool:
+        """Say whether there is enough, or no point in going on."""
+        return len(self.taken.jobs) >= self.request.max_jobs or self.late >= _TRIES
+
+    def _first_choice(self, partitions: Sequence[Partition]) -> list[Partition]:
+        """Return lanes of each priority to look at first."""
+        return [
+            lane
+            for _, lanes in groupby(partitions, key=lambda each: each.priority)
+            for lane in self.looks.likely(list(lanes), self.taken.at, alone=self.contention.alone)
+        ]
+
+    def _look(self, partitions: Sequence[Partition]) -> None:
+        """Look at some partitions at once and claim from them, highest priority first.
 
         The query is not bounded by now: at the same price, the first row that is not due
         tells when to come back.
         """
-        start: Start | None = None
-        limit = _WINDOW
-        while taken.rows < _MAX_ROWS:
-            page = self._store.rows(partition, limit=limit, start=start)
-            taken.rows += len(page.rows)
-            due = [row for row in page.rows if row.run_after <= now]
-            if len(due) < len(page.rows):
-                first = page.rows[len(due)].run_after
-                taken.next_due = first if taken.next_due is None else min(taken.next_due, first)
-            wanted = [row for row in due if not job_types or row.job_type in job_types]
-            if wanted:
-                yield wanted
-            if len(due) < len(page.rows) or not page.more:
-                return
-            start = Start(due[-1].run_after, after_id=due[-1].id)
-            limit = _WIDE_WINDOW
+        limit = self.contention.rows
+        partitions = sorted(partitions, key=lambda each: -each.priority)
+        pages = run_all(lambda each: self._page(each, limit, None), partitions)
+        seen = list(zip(partitions, pages, strict=True))
+        for _, same in groupby(seen, key=lambda each: each[0].priority):
+            lanes = [(lane, page) for lane, page in same if page is not None]
+            self._take(self._wanted([row for _, page in lanes for row in page.rows]))
+            for lane, page in lanes:
+                for further in self._further(lane, page):
+                    self._take(further)
+            self._take_doubted([row for _, page in lanes for row in page.rows])
+            for lane, page in lanes:
+                self.looks.saw(lane, self._head(page), self.taken.at)
 
-    def _take_from(self, window: list[Row], request: ClaimRequest, now: int, taken: Taken) -> None:
-        """Claim from a window, the next candidate on each conflict."""
-        if self._contended:
-            self._contended -= 1
-            self._random.shuffle(window)
-        candidates = iter(window)
-        while (room := request.max_jobs - len(taken.jobs)) > 0 and taken.conflicts < _TRIES:
-            batch = [row for _, row in zip(range(room), candidates, strict=False)]
-            if not batch:
-                return
-            outcomes = run_all(lambda row: self._claim(row, request, now), batch)
-            taken.jobs += [outcome for outcome in outcomes if isinstance(outcome, Job)]
-            for outcome in outcomes:
-                if isinstance(outcome, StoreError):
-                    raise outcome
-            lost = outcomes.count(None)
-            if lost:
-                taken.conflicts += lost
-                self._contended = _CALM_CLAIMS
-                rest = list(candidates)
-                self._random.shuffle(rest)
-                candidates = iter(rest)
-
-    def _claim(self, row: Row, request: ClaimRequest, now: int) -> Job | StoreError | None:
-        """Return the job; None where another was quicker; the error where none can tell."""
-        token = f"{self._random.getrandbits(128):032x}"
+    def _page(self, partition: Partition, limit: int, start: Start | None) -> Page | None:
         try:
-            return self._store.claim(
+            return self.store.rows(partition, limit=limit, start=start)
+        except StoreError as error:
+            self.failure = error
+            return None
+
+    def _further(self, partition: Partition, page: Page) -> Iterator[list[Row]]:
+        """Yield a partition's due rows from behind a page, while more are wanted."""
+        while page.more and page.rows[-1].run_after <= self.taken.at:
+            if self.is_over() or self.taken.rows >= _MAX_ROWS:
+                return
+            start = Start(page.rows[-1].run_after, after_id=page.rows[-1].id)
+            further = self._page(partition, _WIDE_WINDOW, start)
+            if further is None:
+                return
+            page = further
+            yield self._wanted(page.rows)
+
+    def _wanted(self, rows: Sequence[Row]) -> list[Row]:
+        """Return the rows that are due, of the right types, and not known to be taken."""
+        now = self.taken.at
+        self.taken.rows += len(rows)
+        self._is_due(next((row.run_after for row in rows if row.run_after > now), None))
+        return [row for row in rows if self._fits(row) and not self._is_gone(row)]
+
+    def _take_doubted(self, rows: Sequence[Row]) -> None:
+        """Where nothing better is left, see whether rows that were taken are there again.
+
+        A job that was given back for the very moment it had before has the same row.
+        """
+        if not self.is_over():
+            doubted = [row for row in rows if self._fits(row) and self._is_gone(row)]
+            self._take(self._still_waiting(doubted[: self.request.max_jobs + _SPARE]))
+
+    def _fits(self, row: Row) -> bool:
+        types = self.request.job_types
+        return row.run_after <= self.taken.at and (not types or row.job_type in types)
+
+    def _is_gone(self, row: Row) -> bool:
+        return self.contention.is_gone(row, self.taken.at)
+
+    def _head(self, page: Page) -> int | None:
+        """Return the moment of a page's first row that was not taken."""
+        left = (row for row in page.rows if not self.contention.is_gone(row, self.taken.at + 1))
+        head = next(left, page.rows[-1] if page.more else None)
+        return None if head is None else head.run_after
+
+    def _is_due(self, moment: int | None) -> None:
+        """Note when a job is due that is not due yet."""
+        if moment is not None:
+            known = self.taken.next_due
+            self.taken.next_due = moment if known is None else min(known, moment)
+
+    def _take(self, rows: list[Row]) -> None:
+        """Claim from some rows, the next ones on each conflict."""
+        most = self.request.max_jobs + _TRIES * (1 + _SPARE)
+        waiting = self.contention.order(rows, most)
+        while waiting and not self.is_over():
+            room = self.request.max_jobs - len(self.taken.jobs)
+            if self.contention.doubtful:
+                checked = self._still_waiting(waiting[: room + _SPARE])
+                waiting = checked + waiting[room + _SPARE :]
+                batch, waiting = checked[:room], waiting[len(checked[:room]) :]
+            else:
+                batch, waiting = waiting[:room], waiting[room:]
+            if not self._claim_all(batch):
+                self.random.shuffle(waiting)
+        self.taken.gave_up = self.taken.gave_up or (self.late >= _TRIES and bool(waiting))
+
+    def _still_waiting(self, rows: list[Row]) -> list[Row]:
+        """Return those of the rows that the records bear out, half a read unit each."""
+        if not rows:
+            return []
+        jobs = self.store.read_many([row.id for row in rows])
+        waiting = []
+        for row in rows:
+            job = jobs.get(row.id)
+            if job is not None and job.status is Status.QUEUED and job.run_after == row.run_after:
+                waiting.append(row)
+            else:
+                self.contention.gone(row, self.taken.at)
+        return waiting
+
+    def _claim_all(self, rows: list[Row]) -> bool:
+        """Claim rows at once; say whether none of them was lost."""
+        outcomes = run_all(self._claim, rows)
+        won = [outcome for outcome in outcomes if isinstance(outcome, Job)]
+        self.taken.jobs += won
+        self.late = 0 if won else self.late + 1
+        for row, outcome in zip(rows, outcomes, strict=True):
+            if isinstance(outcome, Job):
+                self.contention.won(row, self.taken.at)
+            elif outcome is None:
+                self.contention.lost(row, self.taken.at)
+                self.taken.conflicts += 1
+            else:
+                self.failure, self.late = outcome, _TRIES
+        return len(won) == len(rows) > 0
+
+    def _claim(self, row: Row) -> Job | StoreError | None:
+        """Return the job; None where another was quicker; the error where none can tell."""
+        token = f"{self.random.getrandbits(128):032x}"
+        try:
+            return self.store.claim(
                 row,
                 lease_token=token,
-                worker_id=request.worker_id,
-                lease_seconds=request.lease_seconds,
-                now=now,
+                worker_id=self.request.worker_id,
+                lease_seconds=self.request.lease_seconds,
+                now=self.taken.at,
             )
         except ChangedError:
             return None

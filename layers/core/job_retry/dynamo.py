@@ -299,6 +299,8 @@ class DynamoStore:
                 ExpressionAttributeValues=values,
                 ScanIndexForward=not newest_first,
                 Limit=limit,
+                # two attributes fewer in each row take half the time to parse
+                ProjectionExpression="id, job_type, run_after",
                 **resume,
             )
         rows = [items.row_from_item(item, partition) for item in answer["Items"]]

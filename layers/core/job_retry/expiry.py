@@ -7,10 +7,13 @@ from typing import NamedTuple
 from job_retry import decisions
 from job_retry.job import Job, Status
 from job_retry.lanes import Partition, QueueRecord
+from job_retry.looks import Looks
 from job_retry.parallel import THREADS, run_all
 from job_retry.store import ChangedError, JobStore, Observer, Page, Row, Start
 from job_retry.transitions import Action
 
+_REST_MS = 2000  # where that is not all of them, a lane that was seen is let alone for so long
+_LOOKS = 10  # lanes that an idle claim looks at by the way
 _AT_ONCE = 10  # leases that an idle claim takes up by the way
 _PAGE = 100  # leases that the scheduled function takes up at a time
 
@@ -27,6 +30,7 @@ class Expirer:
         self._store = store
         self._random = random
         self._observer = observer
+        self._looks = Looks(random)
 
     def expire_all(
         self, queues: Iterable[QueueRecord], now: int, may_go_on: Callable[[], bool]
@@ -70,6 +74,10 @@ class Expirer:
         What fails is left to the scheduled function, which will tell.
         """
         partitions = [each for queue in queues for each in queue.partitions(Status.RUNNING)]
+        if len(partitions) > _LOOKS:
+            partitions = self._looks.stalest(partitions, _LOOKS, before=now - _REST_MS)
+        for each in partitions:
+            self._looks.saw(each, None, now)
         pages = run_all(lambda each: self._store.rows(each, limit=_AT_ONCE), partitions)
         ended = [row for page in pages for row in page.rows if row.run_after < now]
         jobs, _ = self._expire(ended[:_AT_ONCE], now)

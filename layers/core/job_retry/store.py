@@ -5,7 +5,7 @@ The conformance suite in ``tests/store`` holds every store to this.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from job_retry.decisions import Change
 from job_retry.job import Attempt, Document, Job, KeyRecord
@@ -19,8 +19,7 @@ def partition_of(job: Job) -> Partition:
     return Partition(job.status, job.queue, job.priority, job.lane)
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(NamedTuple):
     """A job as the index shows it: perhaps a moment behind the record."""
 
     id: int
