@@ -43,13 +43,14 @@ class LostAnswer:
         self._meanwhile = meanwhile
         self._events = client.meta.events
         self._name = f"before-send.dynamodb.{operation}"
+        self._hook: Any = self._on_send  # botocore's types know of no answer from a hook
 
     def __enter__(self) -> Self:
-        self._events.register(self._name, self._on_send)
+        self._events.register(self._name, self._hook)
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._events.unregister(self._name, self._on_send)
+        self._events.unregister(self._name, self._hook)
         assert self.lost, f"no answer was lost: {self.sent} calls of {self._name}"
         assert self.sent > self._nth, "the SDK did not repeat the call"
 
