@@ -7,7 +7,7 @@ DATA ?= .local
 VENV := .venv/bin
 BENCH := PYTHONPATH=layers/core:. $(VENV)/python
 
-.PHONY: help start test check format bench-cost bench-cold build sam-local clean packages dev-packages python
+.PHONY: help start test check format bench-cost bench-claim bench-cold build sam-local clean packages dev-packages python
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1	/p' Makefile | expand -t 18
@@ -32,6 +32,9 @@ format: dev-packages ## Format the code and fix what lint can fix
 
 bench-cost: dev-packages ## What a job costs, in units and dollars
 	@$(BENCH) -m bench.cost
+
+bench-claim: dev-packages ## How claims fare when many workers want the same jobs (minutes)
+	@$(BENCH) -m bench.claim
 
 bench-cold: dev-packages build ## What a cold start costs, and a warm call
 	@$(BENCH) -m bench.cold

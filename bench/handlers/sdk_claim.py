@@ -20,6 +20,7 @@ def lambda_handler(event: dict[str, Any], _context: object) -> dict[str, Any]:
         ExpressionAttributeValues={":status_lane": {"S": f"queued#{queue}#0.0"}},
         ScanIndexForward=True,
         Limit=25,
+        ProjectionExpression="id, job_type, run_after",
     )
     client.update_item(
         TableName=os.environ["JOBS_TABLE"],

@@ -127,7 +127,7 @@ def test_a_claim_does_what_the_decision_says(
 def test_only_a_queued_job_is_claimed(store: JobStore, status: Status) -> None:
     job = stored(store, job_in(status))
     before = whole(store, job)
-    row = replace(row_of(job), partition=replace(partition_of(job), status=Status.QUEUED))
+    row = row_of(job)._replace(partition=replace(partition_of(job), status=Status.QUEUED))
     with pytest.raises(ChangedError) as changed:
         store.claim(row, lease_token="n" * 32, worker_id=None, lease_seconds=None, now=NOW + 10**9)
     assert changed.value.job is not None
@@ -137,7 +137,7 @@ def test_only_a_queued_job_is_claimed(store: JobStore, status: Status) -> None:
 
 def test_only_a_due_job_is_claimed_whatever_the_index_says(store: JobStore) -> None:
     job = stored(store, queued_job(run_after=NOW + 1))
-    row = replace(row_of(job), run_after=NOW)  # the index lags
+    row = row_of(job)._replace(run_after=NOW)  # the index lags
     with pytest.raises(ChangedError):
         store.claim(row, lease_token=TOKEN, worker_id=None, lease_seconds=None, now=NOW)
     claimed = store.claim(row, lease_token=TOKEN, worker_id=None, lease_seconds=None, now=NOW + 1)

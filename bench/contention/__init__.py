@@ -1,0 +1,1 @@
+"""The contention bench: many workers claim from one queue."""
