@@ -3,6 +3,8 @@
 Payloads, results and errors are the users' own and are never logged.
 """
 
+from threading import Lock
+
 from aws_lambda_powertools import Logger, Metrics
 from aws_lambda_powertools.metrics import MetricUnit
 
@@ -11,6 +13,7 @@ from job_retry.transitions import Action
 
 logger = Logger()
 metrics = Metrics()
+_one_at_a_time = Lock()
 
 _METRICS = {
     Action.ENQUEUE: "JobsEnqueued",
@@ -48,4 +51,5 @@ def flush() -> None:
 
 
 def _count(name: str) -> None:
-    metrics.add_metric(name=name, unit=MetricUnit.Count, value=1)
+    with _one_at_a_time:  # a batch counts from several threads, and a full set is written out
+        metrics.add_metric(name=name, unit=MetricUnit.Count, value=1)
