@@ -75,8 +75,8 @@ class Taken:
         if self.gave_up:
             return _RETRY_AFTER_CONFLICTS_SECONDS
         if self.next_due is None:
-            return self.pause
-        return min(max(self.next_due - self.at, 0) / 1000, self.pause)
+            return round(self.pause, 3)
+        return round(min(max(self.next_due - self.at, 0) / 1000, self.pause), 3)
 
 
 class Claimer:
