@@ -70,21 +70,19 @@ class ReleaseBody(Body):
         return self
 
 
-class CompleteItem(CompleteBody):
+class _Item(Body):
+    """One job of a batch."""
+
+    id: JobId
+
+    def settlement(self) -> dict[str, Any]:
+        """Return what is said of it, but for its id."""
+        return {name: given for name, given in self if name != "id"}
+
+
+class CompleteItem(_Item, CompleteBody):
     """One job of POST /jobs/complete."""
 
-    id: JobId
 
-    def settlement(self) -> dict[str, Any]:
-        """Return what is said of it, but for its id."""
-        return {name: given for name, given in self if name != "id"}
-
-
-class FailItem(FailBody):
+class FailItem(_Item, FailBody):
     """One job of POST /jobs/fail."""
-
-    id: JobId
-
-    def settlement(self) -> dict[str, Any]:
-        """Return what is said of it, but for its id."""
-        return {name: given for name, given in self if name != "id"}
