@@ -1,4 +1,4 @@
-"""Jobs in DynamoDB: the only module that talks to it.
+"""Jobs in DynamoDB; with `dynamo_control`, the only module that talks to it.
 
 One query on an id gives everything about a job; one index, by status and run_after,
 serves claims, expiry, lists and dead letters. See ``docs/architecture.md``.
@@ -7,10 +7,10 @@ serves claims, expiry, lists and dead letters. See ``docs/architecture.md``.
 from __future__ import annotations
 
 import time
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from job_retry import items
+from job_retry.dynamo_control import DynamoControl
 from job_retry.dynamo_errors import ConditionFailedError, translated
 from job_retry.errors import StoreBusyError
 from job_retry.items import number, string
@@ -26,8 +26,7 @@ if TYPE_CHECKING:
 
     from job_retry.decisions import Change
     from job_retry.items import Item
-    from job_retry.job import Attempt, Job, KeyRecord
-    from job_retry.lanes import QueueRecord
+    from job_retry.job import Attempt, Job
     from job_retry.store import Row, Start
     from job_retry.unique import KeyWrite
 
@@ -52,10 +51,9 @@ _STATUS_AS_READ = "#status = :status_read"
 _LEASE_AS_READ = "lease_token = :lease_token_read"
 _LEASE_END_AS_READ = "run_after = :run_after_read"
 _FAILURES_AS_READ = "failures = :failures_read"
-_KEY_AS_SEEN = "job_id = :job_id AND turn = :turn"
 
 
-class DynamoStore:
+class DynamoStore(DynamoControl):
     """The store of the deployed stack, and of any local engine that speaks its protocol."""
 
     def __init__(
@@ -74,9 +72,8 @@ class DynamoStore:
             control_table: its name.
             pause: waits for some seconds, where a batch was left undone.
         """
-        self._client = client
+        super().__init__(client, control_table)
         self._jobs = jobs_table
-        self._control = control_table
         self._pause = pause
 
     # -- writes ------------------------------------------------------------------------
@@ -152,7 +149,7 @@ class DynamoStore:
             history = items.attempt_to_item(change.before.id, change.attempt)
             along.append({"Put": {"TableName": self._jobs, "Item": history}})
         if change.key is not None:
-            along.append({"Put": self._put_key(change.key)})
+            along.append({"Put": self._key_put(change.key)})
         try:
             if not along:
                 with translated():
@@ -306,122 +303,6 @@ class DynamoStore:
         rows = [items.row_from_item(item, partition) for item in answer["Items"]]
         return Page(rows, more="LastEvaluatedKey" in answer)
 
-    # -- queues ------------------------------------------------------------------------
-
-    def queue(self, name: str) -> QueueRecord | None:
-        """Return what is known of a queue; None if it never had a job."""
-        with translated():
-            answer = self._client.get_item(TableName=self._control, Key=items.queue_key(name))
-        return items.queue_from_item(answer["Item"]) if "Item" in answer else None
-
-    def queues(self) -> list[QueueRecord]:
-        """Return all queues, by name."""
-        return [
-            items.queue_from_item(item)
-            for item in self._query(
-                TableName=self._control,
-                KeyConditionExpression="pk = :pk",
-                ExpressionAttributeValues={":pk": items.QUEUES},
-            )
-        ]
-
-    def register(self, name: str, priority: int) -> QueueRecord:
-        """Note that a queue has jobs of a priority; repeating it changes nothing."""
-        with translated():
-            answer = self._client.update_item(
-                TableName=self._control,
-                Key=items.queue_key(name),
-                UpdateExpression="ADD priorities :priority",
-                ExpressionAttributeValues={":priority": {"NS": [str(priority)]}},
-                ReturnValues="ALL_NEW",
-            )
-        return items.queue_from_item(answer["Attributes"])
-
-    def save_queue(self, record: QueueRecord) -> QueueRecord | None:
-        """Write all of a queue's record but its priorities, as its next version."""
-        settings = items.queue_settings(record) | {"version": record.version + 1}
-        sets = ", ".join(f"{name} = :{name}" for name in settings)
-        values = {
-            f":{name}": {"NULL": True} if value is None else number(value)
-            for name, value in settings.items()
-        }
-        try:
-            with translated():
-                answer = self._client.update_item(
-                    TableName=self._control,
-                    Key=items.queue_key(record.name),
-                    UpdateExpression=f"SET {sets}",
-                    ConditionExpression="attribute_not_exists(version) OR version = :seen",
-                    ExpressionAttributeValues={**values, ":seen": number(record.version)},
-                    ReturnValues="ALL_NEW",
-                )
-        except ConditionFailedError:
-            return None
-        return items.queue_from_item(answer["Attributes"])
-
-    def count_enqueue(self, queue: str, minute: int) -> int:
-        """Count a sampled enqueue of this minute, and return how many there are."""
-        with translated():
-            answer = self._client.update_item(
-                TableName=self._control,
-                Key=items.rate_key(queue, minute),
-                UpdateExpression="ADD enqueued :one SET expires_at = :expires_at",
-                ExpressionAttributeValues={
-                    ":one": number(1),
-                    ":expires_at": number((minute + 60) * 60),
-                },
-                ReturnValues="UPDATED_NEW",
-            )
-        return int(answer["Attributes"]["enqueued"]["N"])
-
-    # -- unique keys -------------------------------------------------------------------
-
-    def free_key(self, record: KeyRecord, now: int) -> None:
-        """Remove a key's record, or let it go by itself when its time is over: one unit."""
-        condition: Any = {
-            "TableName": self._control,
-            "Key": items.unique_key(record.key),
-            "ConditionExpression": _KEY_AS_SEEN,
-            "ExpressionAttributeValues": _key_as_seen(record),
-        }
-        with suppress(ConditionFailedError), translated():  # another has taken it since
-            if now >= record.until:
-                self._client.delete_item(**condition)
-                return
-            condition["ExpressionAttributeValues"][":expires_at"] = items.expires_at(record)
-            self._client.update_item(UpdateExpression="SET expires_at = :expires_at", **condition)
-
-    def _put_new_with_keys(self, job: Job, keys: Sequence[KeyWrite]) -> None:
-        record = {
-            "TableName": self._jobs,
-            "Item": items.job_to_item(job),
-            "ConditionExpression": _NO_SUCH_ITEM_YET,
-            "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
-        }
-        puts: Any = [{"Put": put} for put in (record, *map(self._put_key, keys))]
-        try:
-            with translated():
-                self._client.transact_write_items(TransactItems=puts)
-        except ConditionFailedError as failed:
-            known = _job_or_none(failed.item)
-            if known is not None and known.enqueue_token == job.enqueue_token:
-                return  # our own transaction, whose answer the SDK did not get
-            if failed.failed and not failed.in_flux:
-                raise IdTakenError from None
-            raise KeyTakenError([items.unique_from_item(each) for each in failed.others]) from None
-
-    def _put_key(self, write: KeyWrite) -> Any:
-        put: dict[str, Any] = {
-            "TableName": self._control,
-            "Item": items.unique_to_item(write),
-            "ConditionExpression": "attribute_not_exists(pk)",
-            "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
-        }
-        if write.instead_of is not None:
-            put["ConditionExpression"] = f"attribute_not_exists(pk) OR ({_KEY_AS_SEEN})"
-            put["ExpressionAttributeValues"] = _key_as_seen(write.instead_of)
-        return put
-
     # -- the calls ---------------------------------------------------------------------
 
     def _update(self, change: Change) -> dict[str, Any]:
@@ -446,6 +327,25 @@ class DynamoStore:
             "ExpressionAttributeValues": values,
             "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
         }
+
+    def _put_new_with_keys(self, job: Job, keys: Sequence[KeyWrite]) -> None:
+        record = {
+            "TableName": self._jobs,
+            "Item": items.job_to_item(job),
+            "ConditionExpression": _NO_SUCH_ITEM_YET,
+            "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+        }
+        puts: Any = [{"Put": put} for put in (record, *map(self._key_put, keys))]
+        try:
+            with translated():
+                self._client.transact_write_items(TransactItems=puts)
+        except ConditionFailedError as failed:
+            known = _job_or_none(failed.item)
+            if known is not None and known.enqueue_token == job.enqueue_token:
+                return  # our own transaction, whose answer the SDK did not get
+            if failed.failed and not failed.in_flux:
+                raise IdTakenError from None
+            raise KeyTakenError([items.unique_from_item(each) for each in failed.others]) from None
 
     def _put_new(self, item: Item) -> None:
         try:
@@ -495,15 +395,6 @@ class DynamoStore:
             **more,
         )
 
-    def _query(self, **query: Any) -> Iterator[Item]:
-        while True:
-            with translated():
-                answer = self._client.query(**query)
-            yield from answer["Items"]
-            if "LastEvaluatedKey" not in answer:
-                return
-            query["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
-
 
 def _condition(change: Change) -> tuple[str, dict[str, str], Item]:
     """Return the condition that a change's edge in the transition table demands."""
@@ -520,10 +411,6 @@ def _condition(change: Change) -> tuple[str, dict[str, str], Item]:
         clauses.append(_FAILURES_AS_READ)
         values[":failures_read"] = number(change.before.failures)
     return " AND ".join(clauses), names, values
-
-
-def _key_as_seen(record: KeyRecord) -> Item:
-    return {":job_id": number(record.job_id), ":turn": number(record.turn)}
 
 
 def _job_or_none(item: Any) -> Job | None:
