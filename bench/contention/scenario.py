@@ -9,7 +9,7 @@ from random import Random
 from bench.contention.measures import Result, Samples, percentile
 from bench.model.backlog import QUEUE, Backlog
 from bench.model.client import ModelledDynamoDB
-from bench.model.processes import Processes, use_world_for_threads
+from bench.model.processes import Processes, world_for_threads
 from bench.model.world import World
 from job_retry.claiming import ClaimRequest
 from job_retry.errors import StoreBusyError
@@ -55,7 +55,6 @@ class Run:
         self._scenario = scenario
         self._random = Random(scenario.seed)
         self._world = World()
-        use_world_for_threads(self._world)
         self._client = ModelledDynamoDB(self._world, self._child())
         self._claims = Processes(self._world, self._client, self._child())
         self._others = Processes(self._world, self._client, self._child())
@@ -64,6 +63,10 @@ class Run:
 
     def play(self) -> Result:
         """Run it and return what was measured."""
+        with world_for_threads(self._world):
+            return self._play()
+
+    def _play(self) -> Result:
         scenario = self._scenario
         if scenario.arrivals is None:
             rate = min(scenario.workers / CYCLE_SECONDS, _LANE_JOBS * scenario.lanes)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import sys
+from contextlib import contextmanager
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bench.model.client import CONTROL, JOBS
-from job_retry import parallel
 from job_retry.dynamo import DynamoStore
 from job_retry.engine import Engine
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from bench.model.client import ModelledDynamoDB
     from bench.model.world import World
 
@@ -51,14 +53,22 @@ class Processes:
         self._idle.append(engine)
 
 
-def use_world_for_threads(world: World) -> None:
+@contextmanager
+def world_for_threads(world: World) -> Iterator[None]:
     """Have the layer make its parallel calls as tasks of this world instead of threads.
 
     `run_all` is the only place where the layer starts a thread. Each module that imported
-    it has a name of its own for it.
+    it has a name of its own for it, and gets it back afterwards.
     """
-    names = [name for name in sys.modules if name.startswith("job_retry")]
-    for name in names:
-        if hasattr(sys.modules[name], "run_all"):
-            setattr(sys.modules[name], "run_all", world.run_all)  # noqa: B010
-    parallel.run_all = world.run_all
+    modules: list[Any] = [
+        module for name, module in sys.modules.items() if name.startswith("job_retry")
+    ]
+    calls = {id(module): module.run_all for module in modules if hasattr(module, "run_all")}
+    patched = [module for module in modules if id(module) in calls]
+    for module in patched:
+        module.run_all = world.run_all
+    try:
+        yield
+    finally:
+        for module in patched:
+            module.run_all = calls[id(module)]
