@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from job_retry.errors import StoreUnavailableError
+from job_retry.errors import StoreBusyError, StoreUnavailableError
 from job_retry.job import Status
 from job_retry.memory import MemoryStore
 from job_retry.store import ChangedError
@@ -167,6 +167,29 @@ def test_an_idle_claim_does_not_tell_of_it() -> None:
     queue = Queue(store=store)
     (store.faulty,) = run_some(queue, 1)
     queue.clock.advance(seconds=11)
+    assert queue.claim() == []
+
+
+class BlindStore(MemoryStore):
+    """A store that cannot be asked for running jobs."""
+
+    def rows(
+        self,
+        partition: Partition,
+        *,
+        limit: int,
+        newest_first: bool = False,
+        start: Start | None = None,
+    ) -> Page:
+        """Fail for running jobs."""
+        if partition.status is Status.RUNNING:
+            raise StoreBusyError("throttled")
+        return super().rows(partition, limit=limit, newest_first=newest_first, start=start)
+
+
+def test_an_idle_claim_does_not_tell_of_what_it_could_not_look_at() -> None:
+    queue = Queue(store=BlindStore())
+    run_some(queue, 1)
     assert queue.claim() == []
 
 

@@ -78,14 +78,20 @@ class Expirer:
             partitions = self._looks.stalest(partitions, _LOOKS, before=now - _REST_MS)
         for each in partitions:
             self._looks.saw(each, None, now)
-        pages = run_all(lambda each: self._store.rows(each, limit=_AT_ONCE), partitions)
-        ended = [row for page in pages for row in page.rows if row.run_after < now]
+        pages = run_all(lambda each: self._look(_Place(each), _AT_ONCE), partitions)
+        ended = [
+            row
+            for page in pages
+            if isinstance(page, Page)
+            for row in page.rows
+            if row.run_after < now
+        ]
         jobs, _ = self._expire(ended[:_AT_ONCE], now)
         return any(job.status is Status.QUEUED and job.run_after <= now for job in jobs)
 
-    def _look(self, place: _Place) -> Page | Exception:
+    def _look(self, place: _Place, limit: int = _PAGE) -> Page | Exception:
         try:
-            return self._store.rows(place.partition, limit=_PAGE, start=place.start)
+            return self._store.rows(place.partition, limit=limit, start=place.start)
         except Exception as error:  # noqa: BLE001 - told when the others are done
             return error
 
