@@ -82,16 +82,16 @@ def outcome_of_error(error: BaseException) -> Outcome:
     if isinstance(error, Snooze):
         return Released(error.seconds)
     if isinstance(error, RetryIn):
-        return Failure(str(error), retry_in_seconds=error.seconds)
+        return Failure(_text(error), retry_in_seconds=error.seconds)
     if isinstance(error, Discard):
-        return Failure(str(error) or "discarded", retry=False)
+        return Failure(_text(error) or "discarded", retry=False)
     return Failure(describe(error))
 
 
 def describe(error: BaseException) -> str:
     """Tell an exception in one line, which lists of jobs show, and its traceback's last lines."""
     name = type(error).__name__
-    message = str(error)[:_LONGEST_MESSAGE]
+    message = _text(error)[:_LONGEST_MESSAGE]
     line = f"{name}: {message}" if message else name
     frames = traceback.extract_tb(error.__traceback__)
     theirs = [each for each in frames if not each.filename.startswith(_PACKAGE)]
@@ -99,6 +99,13 @@ def describe(error: BaseException) -> str:
     room = _MOST_CHARACTERS - len(line)
     shown = "\n".join(lines[-_SHOWN_LINES:])[-room:]
     return f"{line}\n{shown}" if shown else line
+
+
+def _text(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception as another:  # noqa: BLE001 - the handler's own code again
+        return f"its text cannot be told: {type(another).__name__}"
 
 
 def _whole_seconds(given: float | timedelta) -> int:
