@@ -63,7 +63,7 @@ def test_an_enqueue_sends_what_was_given_and_no_more() -> None:
 
 
 def test_an_enqueue_knows_every_field() -> None:
-    fields = {
+    fields: dict[str, Any] = {
         "payload": [1],
         "queue": "q",
         "max_attempts": 2,

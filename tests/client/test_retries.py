@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -105,15 +105,23 @@ def test_what_was_not_done_is_asked_again_whatever_it_is(
     assert len(played.requests) == 3
 
 
-def test_a_claim_and_a_list_are_repeated() -> None:
-    for ask, body in (
-        (lambda queue: queue.claim(), {"claimed": False, "jobs": [], "retry_after_seconds": 1}),
+NO_JOBS = {"claimed": False, "jobs": [], "retry_after_seconds": 1}
+
+
+@pytest.mark.parametrize(
+    ("ask", "body"),
+    [
+        (lambda queue: queue.claim(), NO_JOBS),
         (lambda queue: queue.list(), {"items": []}),
         (lambda queue: queue.dead_letters(), {"items": []}),
-    ):
-        played = Played(LOST, answer(body))
-        ask(played.queue)
-        assert len(played.requests) == 2
+    ],
+)
+def test_a_claim_and_a_list_are_repeated(
+    ask: Callable[[JobQueue], object], body: dict[str, Any]
+) -> None:
+    played = Played(LOST, answer(body))
+    ask(played.queue)
+    assert len(played.requests) == 2
 
 
 # -- enqueue ---------------------------------------------------------------------------
