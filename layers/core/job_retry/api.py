@@ -50,6 +50,7 @@ B = TypeVar("B", bound=Body)
 _RETRY_AFTER_SECONDS = 1
 
 _MAX_BATCH_BODY = 6_000_000  # about what Lambda takes
+_HEADER_OF_ONE = "is for one job; POST /jobs/batch takes an idempotency_key with each"
 _SHOWN_DIGITS = 32  # of an id that no job can have
 
 _INTEGER = re.compile(r"-?[0-9]+")
@@ -107,7 +108,7 @@ def read_batch(
             whole is not acceptable.
     """
     if read_header(app, "idempotency-key") is not None:
-        raise InvalidFieldError("Idempotency-Key", "is for one job: give each a unique_key")
+        raise InvalidFieldError("Idempotency-Key", _HEADER_OF_ONE)
     # the batch itself is two levels more
     members = json_text.members(_body_text(app, _MAX_BATCH_BODY), json_text.MAX_DEPTH + 2)
     unknown = [(name, "is unknown") for name in members if name != "jobs"]
