@@ -1,6 +1,7 @@
-"""Imports point one way: functions → api and schemas → engine → store → the pure modules."""
+"""Imports point one way: functions → api and bodies → engine → store → the pure modules."""
 
 import ast
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,6 +24,7 @@ PURE = {
     "errors",
     "ids",
     "clock",
+    "names",
     "json_text",
     "unique",
 }
@@ -71,9 +73,9 @@ def test_each_library_has_its_place(name: str) -> None:
     used = packages(MODULES[name])
     if not (name.startswith("dynamo") or name == "runtime"):
         assert not used & SDK
-    if not (name.startswith("schemas.") or name == "api"):
+    if not (name.startswith("schemas.") or name == "bodies"):
         assert "pydantic" not in used
-    if name not in {"api", "observability"}:
+    if name not in {"api", "reading", "observability"}:
         assert "aws_lambda_powertools" not in used
 
 
@@ -104,6 +106,26 @@ def test_what_makes_a_cold_start_slow_is_nowhere(path: Path) -> None:
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
     }
     assert not attributes & {"boto3.resource", "session.resource"}
+
+
+WITHOUT_BODY = ["get_job", "get_queue", "cancel_job", "delete_job", "expire_leases"]
+
+
+@pytest.mark.parametrize("name", WITHOUT_BODY)
+def test_a_function_that_reads_no_body_starts_without_pydantic(name: str) -> None:
+    script = "import sys, handler; sys.exit('pydantic' in sys.modules)"
+    path = [f"functions/{name}", "layers/core"]
+    environment = {"PYTHONPATH": ":".join(str(REPOSITORY / each) for each in path)}
+    done = subprocess.run([sys.executable, "-c", script], env=environment, check=False)
+    assert done.returncode == 0
+
+
+CHECKING = sorted(name for name in MODULES if name == "bodies" or name.startswith("schemas"))
+
+
+@pytest.mark.parametrize("name", CHECKING)
+def test_what_is_asked_is_checked_without_http(name: str) -> None:
+    assert not own(MODULES[name]) & {"api", "reading", "problems", "runtime", "observability"}
 
 
 @pytest.mark.parametrize("path", HANDLERS, ids=lambda path: path.parent.name)
