@@ -90,7 +90,7 @@ class WrongStatusError(ConflictError):
 
 
 class LeaseLostError(ConflictError):
-    """The lease ended and the job is somebody else's, or was settled already."""
+    """The lease token holds the job no longer: the lease ended, the job may be somebody else's."""
 
 
 class KeyConflictError(ConflictError):
