@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from threading import Event, Thread
 from typing import TYPE_CHECKING
 
-from job_retry_client.errors import AnswerError, InvalidRequestError
+from job_retry_client.errors import InvalidRequestError
 from job_retry_client.models import Failure
 from job_retry_client.queue import JobQueue
 from job_retry_client.retries import Retries
@@ -173,8 +173,7 @@ class Crew:
                 raise
             except Exception as error:  # noqa: BLE001 - whatever it is, it may pass
                 _logger.warning("cannot claim: %r", error)
-                asked = error.retry_after_seconds if isinstance(error, AnswerError) else None
-                self._wait(self._polling.after_error(asked))
+                self._wait(self._polling.after_error(error))
                 continue
             self._polling.note_answer()
             if claim:

@@ -10,11 +10,11 @@ from threading import Condition, Thread
 from typing import TYPE_CHECKING, Any
 
 from job_retry_client.errors import (
-    AnswerError,
     JobNotFoundError,
     LeaseLostError,
     WrongStatusError,
 )
+from job_retry_client.worker.polling import asked_pause
 from job_retry_client.worker.slots import Slots
 
 if TYPE_CHECKING:
@@ -171,7 +171,7 @@ class LeaseKeeper:
             self._lose(context, error)
         except Exception as error:  # noqa: BLE001 - whatever it is, the next may do
             _logger.warning("job %d: the heartbeat failed: %r", context.job.id, error)
-            asked = _asked(error)
+            asked = asked_pause(error)
         finally:
             with self._changed:
                 lease.is_beating = False
@@ -205,10 +205,6 @@ class LeaseKeeper:
             del self._leases[context]
         _logger.warning("job %d: the lease is lost: %s", context.job.id, error)
         context.lose_lease()
-
-
-def _asked(error: Exception) -> float:
-    return (error.retry_after_seconds or 0.0) if isinstance(error, AnswerError) else 0.0
 
 
 def _length(context: JobContext) -> float:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import random
 from typing import TYPE_CHECKING
 
+from job_retry_client.errors import AnswerError, QueueBusyError
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 _SPREAD = 1.2
 _FIRST_AFTER_ERROR = 1.0
 _LONGEST_AFTER_ERROR = 30.0
+_BUSY_SECONDS = 1.0  # what Retry-After says; a job of a batch has no such header
 
 
 def growing_pause(
@@ -25,6 +28,14 @@ def growing_pause(
         draw: returns a random number from 0 up to 1.
     """
     return min(first * 2.0 ** min(failures, 32), longest) * (1 + draw()) / 2
+
+
+def asked_pause(error: Exception) -> float:
+    """Return how long the queue asks to be left alone, in seconds; 0 where it does not."""
+    if not isinstance(error, AnswerError):
+        return 0.0
+    least = _BUSY_SECONDS if isinstance(error, QueueBusyError) else 0.0
+    return least if error.retry_after_seconds is None else error.retry_after_seconds
 
 
 class Polling:
@@ -53,16 +64,14 @@ class Polling:
         asked = 1.0 if retry_after_seconds is None else retry_after_seconds
         return min(asked, self._longest / _SPREAD) * self._spread()
 
-    def after_error(self, retry_after_seconds: float | None = None) -> float:
+    def after_error(self, error: Exception) -> float:
         """Return the pause after a claim that failed: up to 1 s, 2 s, 4 s … 30 s, at least half.
 
-        Args:
-            retry_after_seconds: what the queue asks for at least, if it does; to 30 s, and up to
-                a fifth more.
+        Where the queue asks for more, it is that, or up to a fifth more.
         """
         pause = growing_pause(self._errors, _FIRST_AFTER_ERROR, _LONGEST_AFTER_ERROR, self._draw)
         self._errors += 1
-        asked = min(retry_after_seconds or 0.0, _LONGEST_AFTER_ERROR)
+        asked = min(asked_pause(error), _LONGEST_AFTER_ERROR)
         return max(pause, asked * self._spread())
 
     def _spread(self) -> float:

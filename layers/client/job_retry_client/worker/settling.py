@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 from threading import Condition, Thread
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from job_retry_client.errors import AnswerError, InvalidRequestError
+from job_retry_client.errors import InvalidRequestError, TooLargeError
 from job_retry_client.models import Failure, Job
 from job_retry_client.worker.leases import LOST
-from job_retry_client.worker.outcomes import Completed, Released
-from job_retry_client.worker.polling import growing_pause
+from job_retry_client.worker.outcomes import Completed, Released, text_of
+from job_retry_client.worker.polling import asked_pause, growing_pause
 from job_retry_client.worker.slots import Slots
 
 if TYPE_CHECKING:
@@ -146,11 +146,10 @@ class Settler:
             while not (self._due() or self._is_closed):
                 next_at = min((each.due_at for each in self._waiting), default=math.inf)
                 self._changed.wait(None if math.isinf(next_at) else next_at - self._clock())
-            until = self._clock() + _LINGER_SECONDS
-            while len(self._due()) < _MOST and self._ledger.running and not self._is_closed:
-                if (rest := until - self._clock()) <= 0:
-                    break
-                self._changed.wait(rest)
+            self._changed.wait_for(
+                lambda: self._is_closed or not self._ledger.running or len(self._due()) >= _MOST,
+                _LINGER_SECONDS,
+            )
             batch = (self._waiting if self._is_closed else self._due())[:_MOST]
             taken = set(map(id, batch))
             self._waiting = [each for each in self._waiting if id(each) not in taken]
@@ -220,8 +219,7 @@ class Settler:
         if now - settlement.since > _PATIENCE_SECONDS:
             self._keeper.let_end(settlement.context)
         pause = growing_pause(settlement.tries, _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS)
-        asked = error.retry_after_seconds if isinstance(error, AnswerError) else None
-        pause = max(pause, min(asked or 0.0, _LONGEST_ASKED_SECONDS))
+        pause = max(pause, min(asked_pause(error), _LONGEST_ASKED_SECONDS))
         return replace(settlement, tries=settlement.tries + 1, due_at=now + pause)
 
     def _lose(self, settlement: Settlement, error: Exception) -> None:
@@ -241,12 +239,15 @@ def _those(settlements: Sequence[Settlement], kind: type[Outcome]) -> list[Settl
 
 def _is_refused(answer: Answer) -> bool:
     """Tell whether the queue, or already the client, cannot take an outcome as it is."""
-    return isinstance(answer, (InvalidRequestError, TypeError, ValueError, RecursionError))
+    if isinstance(answer, InvalidRequestError):
+        # without a code it is not the queue that speaks, but what is in between
+        return bool(answer.code) or isinstance(answer, TooLargeError)
+    return isinstance(answer, (TypeError, ValueError, RecursionError))
 
 
 def _instead(outcome: Outcome, error: Exception) -> Failure:
     """Return what the queue surely takes; it has changed nothing, and the run has not succeeded."""
-    reason = f"the outcome was refused: {type(error).__name__}: {error}"
+    reason = f"the outcome was refused: {type(error).__name__}: {text_of(error)}"
     if isinstance(outcome, Failure):
         return Failure(f"{outcome.error}\n{reason}", retry=outcome.retry)
     return Failure(reason)
