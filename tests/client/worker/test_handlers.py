@@ -103,14 +103,14 @@ WHOLE = Completed("whole")
 
 
 def test_a_coroutine_can_be_cancelled_from_outside(handlers: Handlers) -> None:
-    gate, ended = Gate(), []
+    gate, ended = Gate(), Gate()
 
     async def hang(_context: JobContext) -> None:
         asyncio.get_running_loop().call_soon(gate.open)
         try:
             await asyncio.Event().wait()
         finally:
-            ended.append(True)
+            ended.open()
 
     handlers.add("mail", Registered(hang, None))
     context = a_context()
@@ -118,7 +118,7 @@ def test_a_coroutine_can_be_cancelled_from_outside(handlers: Handlers) -> None:
     gate.wait()
     context.cancel()
     assert running.end() == {"failed": 1}
-    assert ended == [True]
+    ended.wait()
 
 
 def test_a_coroutine_cancelled_before_it_began_ends_too(handlers: Handlers) -> None:

@@ -15,7 +15,7 @@ from job_retry_client.retries import Retries
 from job_retry_client.worker.context import JobContext
 from job_retry_client.worker.leases import LeaseKeeper
 from job_retry_client.worker.ledger import Ledger
-from job_retry_client.worker.outcomes import Released
+from job_retry_client.worker.outcomes import Released, describe
 from job_retry_client.worker.polling import Polling
 from job_retry_client.worker.settling import Settler
 from job_retry_client.worker.slots import Slots
@@ -233,8 +233,8 @@ class Crew:
     def _outcome(self, context: JobContext) -> Outcome:
         try:
             return self._handlers.run(context)
-        except BaseException as error:  # noqa: BLE001 - of an exception that cannot be told
-            return Failure(type(error).__name__)
+        except BaseException as error:  # noqa: BLE001 - of an exception that is not whole
+            return Failure(describe(error))
 
     # -- ends --------------------------------------------------------------------------
 

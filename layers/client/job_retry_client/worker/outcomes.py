@@ -109,7 +109,7 @@ def text_of(error: BaseException) -> str:
     """Return an exception's text; that it raises something itself is part of it."""
     try:
         return str(error)
-    except Exception as another:  # noqa: BLE001 - the handler's own code again
+    except BaseException as another:  # noqa: BLE001 - the handler's own code again
         return f"its text cannot be told: {type(another).__name__}"
 
 
