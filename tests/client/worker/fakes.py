@@ -201,6 +201,16 @@ class FakeQueue:
         return found
 
 
+def held(gate: Gate, *verbs: str) -> Callable[[str, object], None]:
+    """Return a queue's behaviour: requests of these kinds, or all, wait at a gate."""
+
+    def wait(verb: str, _body: object) -> None:
+        if verb in verbs or not verbs:
+            gate.wait()
+
+    return wait
+
+
 class Running:
     """Something that runs in a thread of its own until it ends by itself."""
 

@@ -181,7 +181,7 @@ def test_jobs_that_a_handler_enqueues_are_worked_on_too() -> None:
 
     released = threading.Event()
     work = Work(handler)
-    work.queue.after = after  # type: ignore[assignment] - it changes no answer
+    work.queue.after = after
     work.queue.add()
     assert work.run().end() == {"completed": 6}
 
@@ -201,7 +201,7 @@ def test_an_end_told_while_an_empty_claim_was_under_way_is_noticed() -> None:
 
     work = Work(lambda _: gate.wait(), max_poll_seconds=3600.0)
     work.queue.retry_after_seconds = 3600.0
-    work.queue.after = after  # type: ignore[assignment] - it changes no answer
+    work.queue.after = after
     work.queue.add()
     assert work.run().end() == {"completed": 1}
 
@@ -247,7 +247,12 @@ def test_a_claim_that_fails_is_asked_again_later(
 ) -> None:
     pauses: list[object] = []
     work = Work()
-    monkeypatch.setattr(work.crew._polling, "after_error", lambda e: (pauses.append(e), 0.0)[1])
+
+    def after_error(error: Exception) -> float:
+        pauses.append(error)
+        return 0.0
+
+    monkeypatch.setattr(work.crew._polling, "after_error", after_error)
 
     def fail(verb: str, _body: object) -> Answer | None:
         if verb != "claim" or work.queue.count("claim") > 3:
@@ -311,10 +316,12 @@ def test_a_handler_without_a_lease_is_told_and_its_outcome_dropped() -> None:
         seen.append(context.lease_lost)
         return "in vain"
 
+    def take(verb: str, body: dict[str, Any]) -> None:
+        if verb == "heartbeat":
+            work.queue.give_to_another(body["job_id"])
+
     work = Work(handler)
-    work.queue.before = lambda verb, body: (
-        work.queue.give_to_another(body["job_id"]) if verb == "heartbeat" else None  # type: ignore[func-returns-value]
-    )
+    work.queue.before = take
     work.queue.add(lease_seconds=1)
     assert work.run().end() == {"lost": 1}
     assert seen == [True, True]
@@ -420,7 +427,7 @@ def test_coroutines_that_are_not_done_in_time_are_cancelled() -> None:
 
 def test_what_a_claim_under_way_brings_is_given_back_at_once() -> None:
     gate, claimed = Gate(), Gate()
-    ran = []
+    ran: list[JobContext] = []
 
     def before(verb: str, _body: object) -> None:
         if verb == "claim":
@@ -428,7 +435,7 @@ def test_what_a_claim_under_way_brings_is_given_back_at_once() -> None:
             gate.wait()
 
     work = Work(ran.append)
-    work.queue.before = before  # type: ignore[assignment] - it changes no answer
+    work.queue.before = before
     work.queue.add(number=4)
     running = work.run(until_idle=False)
     claimed.wait()
@@ -453,7 +460,7 @@ def test_a_claim_that_hangs_does_not_hold_up_the_end() -> None:
         assert context.wait(60)  # it hears of the stop, though the claim hangs
 
     work = Work(handler, grace_seconds=0.05, last_words_seconds=0.05)
-    work.queue.before = before  # type: ignore[assignment] - it changes no answer
+    work.queue.before = before
     work.queue.add()
     running = work.run(until_idle=False)
     handling.wait()

@@ -95,8 +95,8 @@ def test_a_lease_is_as_long_as_the_invocation_lasts_and_never_renewed() -> None:
     function.handle(handler)
     function.queue.add()
     assert function.invoke(300)["completed"] == 1
-    claims = function.queue.bodies("claim")
-    assert [claim["lease_seconds"] for claim in claims] == [301, 101]
+    first, *others = [claim["lease_seconds"] for claim in function.queue.bodies("claim")]
+    assert (first, set(others)) == (301, {101})
     assert function.queue.count("heartbeat") == 0
 
 
@@ -184,7 +184,7 @@ def test_what_a_slow_claim_brings_too_late_is_given_back(function: Function) -> 
 
     function.handle(ran.append)
     function.handle(lambda _: None, "quick", max_seconds=1)
-    function.queue.after = after  # type: ignore[assignment] - it changes no answer
+    function.queue.after = after
     function.queue.add()
     function.queue.add("quick")
     summary = function.invoke(60 + LAST + 4)
@@ -235,7 +235,7 @@ def test_it_ends_in_time_even_if_the_queue_hangs() -> None:
             gate.wait()
 
     function.handle(lambda _: None)
-    function.queue.before = hang  # type: ignore[assignment] - it changes no answer
+    function.queue.before = hang
     function.queue.add()
     asked: list[float] = []
     crew_told = "job_retry_client.worker.ledger.Ledger.wait_until_told"

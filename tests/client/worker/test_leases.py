@@ -19,7 +19,7 @@ from job_retry_client import (
 )
 from job_retry_client.worker.leases import LeaseKeeper
 from tests.client.fakes import FAILED, THROTTLED, UNAVAILABLE, job, problem
-from tests.client.worker.fakes import LEASE_LOST, FakeClock, FakeQueue, Gate
+from tests.client.worker.fakes import LEASE_LOST, FakeClock, FakeQueue, Gate, held
 
 if TYPE_CHECKING:
     from job_retry_client.transports.base import Answer
@@ -127,7 +127,7 @@ def test_what_is_let_go_has_no_heartbeat() -> None:
 def test_what_is_let_go_while_a_heartbeat_waits_for_its_turn_has_none() -> None:
     kept, gate = Kept(), Gate()
     contexts = [kept.claim() for _ in range(9)]
-    kept.queue.before = lambda _verb, _body: gate.wait()
+    kept.queue.before = held(gate)
     kept.look(10)
     gate.wait_for_arrivals(8)  # all senders hang
     waiting = {each.job.id for each in contexts} - {
@@ -183,8 +183,8 @@ def test_the_clock_says_so() -> None:
     kept.settled()
     kept.look(19.9)
     kept.settled()
-    assert not context.lease_lost
-    assert not kept.keeper.is_over(context)
+    before = (context.lease_lost, context.should_stop, kept.keeper.is_over(context))
+    assert before == (False, False, False)
     beats = kept.beats
     assert kept.look(0.1) == math.inf
     assert context.lease_lost
@@ -215,7 +215,7 @@ def test_a_heartbeat_that_hangs_holds_up_neither_the_clock_nor_others() -> None:
 def test_a_late_answer_renews_from_when_it_was_asked() -> None:
     kept, gate = Kept(), Gate()
     context = kept.claim()
-    kept.queue.before = lambda _verb, _body: gate.wait()
+    kept.queue.before = held(gate)
     kept.look(10)
     gate.wait_for_arrivals()
     kept.look(15)
@@ -397,7 +397,7 @@ def test_the_thread_hears_of_every_lease() -> None:
         looked.open()
         return next_at
 
-    keeper.tick = look  # type: ignore[method-assign] - to be there at that moment
+    keeper.tick = look  # type: ignore[method-assign]
     keeper.start()
     looked.wait()
     queue.add()

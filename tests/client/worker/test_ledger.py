@@ -54,11 +54,17 @@ def test_a_run_counts_once_however_often_it_is_told() -> None:
         ledger.told(run, "completed")
     assert ledger.counts == {"completed": 1}
     assert ledger.is_empty
-    other = a_context()
-    ledger.start(other)
-    assert not ledger.is_empty
-    ledger.finish(other, is_to_be_told=True)
-    assert not ledger.is_empty
+
+
+def test_nothing_is_in_hand_once_the_queue_has_been_told() -> None:
+    ledger, run = Ledger(1), a_context()
+    found = [ledger.is_empty]
+    ledger.start(run)
+    found.append(ledger.is_empty)
+    ledger.finish(run, is_to_be_told=True)
+    found.append(ledger.is_empty)
+    ledger.told(run, "completed")
+    assert [*found, ledger.is_empty] == [True, False, False, True]
 
 
 def test_a_change_before_the_wait_is_not_missed() -> None:

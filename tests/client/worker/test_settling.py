@@ -19,6 +19,7 @@ from tests.client.worker.fakes import (
     FakeClock,
     FakeQueue,
     Gate,
+    held,
 )
 
 if TYPE_CHECKING:
@@ -97,7 +98,7 @@ def told() -> Iterator[Told]:
 
 def test_each_kind_is_one_request(told: Told) -> None:
     runs = told.runs(6)
-    outcomes = [
+    outcomes: list[Outcome] = [
         Completed(1),
         Failure("e"),
         Completed([2]),
@@ -149,7 +150,7 @@ def test_what_died_is_counted_as_that(told: Told) -> None:
 def test_what_ends_during_a_request_goes_with_the_next(told: Told) -> None:
     gate = Gate()
     runs = told.runs(31)
-    told.queue.before = lambda _verb, _body: gate.wait()
+    told.queue.before = held(gate)
     told.settler.start()
     told.end(runs[0], Completed(0))
     gate.wait_for_arrivals(1)
@@ -182,7 +183,7 @@ def test_a_lost_answer_is_asked_for_again_and_counts_once(told: Told) -> None:
 
     runs = told.runs(3)
     told.queue.after = lose
-    outcomes = [Completed(1), Failure("e"), Released(3)]
+    outcomes: list[Outcome] = [Completed(1), Failure("e"), Released(3)]
     settlements = [told.ended(run, each) for run, each in zip(runs, outcomes, strict=True)]
     assert told.settle_all(settlements) == 2
     assert told.ledger.counts == {"completed": 1, "failed": 1, "released": 1}
@@ -219,7 +220,7 @@ def test_a_queue_that_cannot_be_told_is_told_later(
         return failure
 
     runs = told.runs(3)
-    outcomes = [Completed(1), Failure("e"), Released(3)]
+    outcomes: list[Outcome] = [Completed(1), Failure("e"), Released(3)]
     settlements = [told.ended(run, each) for run, each in zip(runs, outcomes, strict=True)]
     told.queue.before = fail
     for _ in range(5):
@@ -275,7 +276,7 @@ def test_what_cannot_be_told_does_not_keep_others_waiting(told: Told) -> None:
 def test_a_release_does_not_wait_behind_a_request_that_hangs(told: Told) -> None:
     gate = Gate()
     runs = told.runs(10)
-    told.queue.before = lambda verb, _body: gate.wait() if verb == "complete" else None
+    told.queue.before = held(gate, "complete")
     told.settler.start()
     told.end(runs[0], Completed(1))
     gate.wait_for_arrivals()
@@ -289,7 +290,7 @@ def test_a_release_does_not_wait_behind_a_request_that_hangs(told: Told) -> None
 def test_releases_go_side_by_side(told: Told) -> None:
     gate = Gate()
     runs = told.runs(20)
-    told.queue.before = lambda _verb, _body: gate.wait()
+    told.queue.before = held(gate)
     for run in runs:
         told.end(run, Released())
     gate.wait_for_arrivals(8)
@@ -358,7 +359,9 @@ def test_after_the_leases_end_it_may_still_count(told: Told) -> None:
 # -- in other words --------------------------------------------------------------------
 
 
-def refuse_where(spoiled: Callable[[dict[str, Any]], bool], refusal: Answer) -> Any:
+def refuse_where(
+    spoiled: Callable[[dict[str, Any]], bool], refusal: Answer
+) -> Callable[[str, dict[str, Any]], Answer | None]:
     """Return a queue's behaviour: a whole request is refused for one job of it."""
 
     def before(verb: str, body: dict[str, Any]) -> Answer | None:
@@ -387,15 +390,14 @@ def test_one_that_spoils_a_whole_request_harms_no_other(told: Told, refusal: Ans
 def test_one_that_is_refused_in_a_batch_is_a_failed_run(told: Told) -> None:
     first, second = told.runs(2)
     refused = []
+    refuse = refuse_where(lambda each: each["id"] == 2 and "result" in each, TOO_LARGE)
 
     def before(verb: str, body: dict[str, Any]) -> Answer | None:
         if verb == "complete" and len(body["jobs"]) == 2:
             refused.append(verb)
-            done = told.queue._do("complete", {"jobs": body["jobs"][:1]})
-            return results({**told.queue.jobs[1]}, TOO_LARGE) if done else None
-        return refuse_where(lambda each: each["id"] == 2 and "result" in each, TOO_LARGE)(
-            verb, body
-        )
+            told.queue._do("complete", {"jobs": body["jobs"][:1]})
+            return results(told.queue.jobs[1], TOO_LARGE)
+        return refuse(verb, body)
 
     told.queue.before = before
     settlements = [told.ended(first, Completed(1)), told.ended(second, Completed("x" * 300_000))]

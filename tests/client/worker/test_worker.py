@@ -12,7 +12,7 @@ import pytest
 
 from job_retry_client import InvalidRequestError, JobContext, Worker
 from tests.client.fakes import problem
-from tests.client.worker.fakes import PATIENCE_SECONDS, FakeQueue, Gate, Running, run
+from tests.client.worker.fakes import PATIENCE_SECONDS, FakeQueue, Gate, Running, held, run
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -221,7 +221,7 @@ def test_no_thread_of_a_worker_keeps_the_process_alive(queue: FakeQueue) -> None
         seen.extend(set(threading.enumerate()) - before)
 
     worker = a_worker(queue, work)
-    queue.before = lambda verb, _body: gate.wait() if verb == "heartbeat" else None  # type: ignore[func-returns-value]
+    queue.before = held(gate, "heartbeat")
     queue.add(number=1, lease_seconds=1)
     worker.run(until_idle=True)
     names = {each.name.rstrip("-0123456789") for each in seen}
