@@ -157,12 +157,13 @@ class FakeQueue:
 
     def _claim(self, body: dict[str, Any]) -> Answer:
         types = body.get("job_types")
+        queues = body.get("queues") or [body["queue"]]
         found = [
             each
             for each in self.jobs.values()
             if each["status"] == "queued"
             and each["id"] not in self.later
-            and each["queue"] in body["queues"]
+            and each["queue"] in queues
             and (types is None or each["job_type"] in types)
         ][: body["max_jobs"]]
         for each in found:
