@@ -31,7 +31,7 @@ from job_retry.listing import ListAnswer, ListRequest, list_jobs
 from job_retry.queues import QueueDirectory
 from job_retry.store import ChangedError, IdTakenError, JobStore, KeyTakenError, Observer
 from job_retry.transitions import Action
-from job_retry.unique import content_of, has_ended, is_held, new_keys
+from job_retry.unique import KeyWrite, content_of, has_ended, is_held, new_keys
 
 _YOUNG_MS = 60_000
 _ROUNDS = 10  # decisions on one request before the job is called too busy
@@ -96,14 +96,7 @@ class Engine:
         seen: dict[str, KeyRecord] = {}
         for _ in range(_ROUNDS):
             now = self._clock()
-            job = decisions.enqueue(
-                new,
-                record,
-                job_id=ids.new_id(now, self._random),
-                lane=self._random.randrange(record.lanes_write(now)),
-                enqueue_token=f"{self._random.getrandbits(64):016x}",
-                now=now,
-            )
+            job = self._draw(new, record, now)
             try:
                 self._store.add(job, new_keys(new, job.id, now, seen))
             except IdTakenError:
@@ -119,6 +112,40 @@ class Engine:
             self._queues.count(record)
             return Enqueued(job)
         raise StoreBusyError(_TOO_BUSY)
+
+    def prepare(self, new: NewJob) -> tuple[Job, list[KeyWrite]]:
+        """Return a new job and the keys that it takes, for who stores them by other means.
+
+        Nothing of the job is stored, and the observer is not told. That a key is held shows
+        when it is written, not here.
+        """
+        record = self._queues.ensure(new.queue, new.priority)
+        now = self._clock()
+        job = self._draw(new, record, now)
+        keys = [
+            replace(write, instead_of=self._left_over(write.record.key, now))
+            for write in new_keys(new, job.id, now, {})
+        ]
+        self._queues.count(record)
+        return job, keys
+
+    def _draw(self, new: NewJob, record: QueueRecord, now: int) -> Job:
+        return decisions.enqueue(
+            new,
+            record,
+            job_id=ids.new_id(now, self._random),
+            lane=self._random.randrange(record.lanes_write(now)),
+            enqueue_token=f"{self._random.getrandbits(64):016x}",
+            now=now,
+        )
+
+    def _left_over(self, key: str, now: int) -> KeyRecord | None:
+        """Return a key's record that nobody cleared away, although it holds no longer."""
+        known = self._store.read_key(key)
+        return None if known is None or self._holds(known, now) else known
+
+    def _holds(self, key: KeyRecord, now: int) -> bool:
+        return is_held(key, self._store.read(key.job_id, consistent=True), now)
 
     def get(self, job_id: int) -> tuple[Job, list[Attempt]]:
         """Return a job with payload, result and history.
@@ -317,9 +344,7 @@ class Engine:
                 )
             except KeyTakenError as taken:
                 for key in taken.records:
-                    if key.job_id != job_id and is_held(
-                        key, self._store.read(key.job_id, consistent=True), now
-                    ):
+                    if key.job_id != job_id and self._holds(key, now):
                         raise KeyTakenByOtherError(job_id, key.job_id) from None
                     seen = key
         raise StoreBusyError(_TOO_BUSY)
