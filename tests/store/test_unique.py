@@ -141,7 +141,7 @@ def test_both_keys_that_are_taken_are_told(store: JobStore) -> None:
     assert first.unique is not None
     assert second.unique is not None
     job = queued_job()
-    keys = [KeyWrite(replace(each, job_id=job.id)) for each in (first.unique, second.unique)]
+    keys = [KeyWrite(each._replace(job_id=job.id)) for each in (first.unique, second.unique)]
     with pytest.raises(KeyTakenError) as refused:
         store.add(job, keys)
     assert refused.value.records == [first.unique, second.unique]
@@ -269,7 +269,7 @@ def test_a_requeue_takes_its_key(store: JobStore) -> None:
     assert dead.unique is not None
     store.free_key(dead.unique, NOW)
     queued = store.apply(requeue(dead))
-    turned = replace(dead.unique, turn=dead.failures)
+    turned = dead.unique._replace(turn=dead.failures)
     assert queued.unique == turned != dead.unique
     assert queued.status is Status.QUEUED
     assert store.read_whole(dead.id) == (queued, [])

@@ -297,14 +297,14 @@ class StubbornStore(MemoryStore):
     def add(self, job: Job, keys: Sequence[KeyWrite] = ()) -> None:
         """Refuse."""
         self.tries.append(job.id)
-        raise KeyTakenError([replace(write.record, job_id=len(self.tries)) for write in keys])
+        raise KeyTakenError([write.record._replace(job_id=len(self.tries)) for write in keys])
 
     def apply(self, change: Any) -> Job:
         """Refuse what takes a key."""
         if change.key is None:
             return super().apply(change)
         self.tries.append(change.before.id)
-        raise KeyTakenError([replace(change.key.record, job_id=len(self.tries))])
+        raise KeyTakenError([change.key.record._replace(job_id=len(self.tries))])
 
 
 def test_an_enqueue_gives_up_in_the_end() -> None:

@@ -6,8 +6,9 @@ short memory of the queues' records.
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from random import Random
+from typing import NamedTuple
 
 from job_retry import decisions, ids
 from job_retry.claiming import Claimer, ClaimRequest, Taken
@@ -37,8 +38,7 @@ _YOUNG_MS = 60_000
 _ROUNDS = 10  # decisions on one request before the job is called too busy
 
 
-@dataclass(frozen=True, slots=True)
-class Enqueued:
+class Enqueued(NamedTuple):
     """What became of an enqueue.
 
     Attributes:

@@ -30,8 +30,8 @@ def enqueued_view(enqueued: Enqueued) -> tuple[int, JsonText]:
 def enqueued_briefly_view(enqueued: Enqueued) -> tuple[int, JsonText]:
     """Show the same without a payload that stands apart: a batch has room for many jobs."""
     job = enqueued.job
-    brief = replace(job, payload=replace(job.payload, text=None)) if job.payload.part else job
-    return enqueued_view(replace(enqueued, job=brief))
+    brief = replace(job, payload=job.payload._replace(text=None)) if job.payload.part else job
+    return enqueued_view(enqueued._replace(job=brief))
 
 
 def settled_view(job: Job) -> tuple[int, JsonText]:
