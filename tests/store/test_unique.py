@@ -20,7 +20,7 @@ from botocore.httpsession import URLLib3Session
 from bench.units import Meter
 from job_retry import decisions
 from job_retry.claiming import ClaimRequest
-from job_retry.engine import Engine, Enqueued
+from job_retry.engine import Engine
 from job_retry.errors import (
     KeyReusedError,
     KeyTakenByOtherError,
@@ -30,6 +30,7 @@ from job_retry.errors import (
 )
 from job_retry.job import Job, KeyRecord, NewJob, Status
 from job_retry.listing import ListRequest
+from job_retry.producing import Enqueued
 from job_retry.store import ChangedError, IdTakenError, KeyTakenError, Row, partition_of
 from job_retry.unique import KeyWrite
 from tests.store.builders import (

@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from job_retry import unique
-from job_retry.engine import Enqueued
 from job_retry.errors import (
     JobNotFoundError,
     KeyReusedError,
@@ -22,6 +21,7 @@ from job_retry.errors import (
 from job_retry.job import Job, KeyRecord, NewJob, Status
 from job_retry.memory import MemoryStore
 from job_retry.problems import problem_of
+from job_retry.producing import Enqueued
 from job_retry.store import IdTakenError, KeyTakenError
 from job_retry.transitions import Action
 from job_retry.views import enqueued_view, job_view
