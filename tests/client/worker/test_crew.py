@@ -22,7 +22,7 @@ from job_retry_client import (
 from job_retry_client.worker.crew import ClaimPlan, Crew, Settings
 from job_retry_client.worker.handlers import Handlers, Registered
 from tests.client.fakes import FAILED, THROTTLED, answer, problem
-from tests.client.worker.fakes import PATIENCE_SECONDS, FakeQueue, Gate, Running
+from tests.client.worker.fakes import PATIENCE_SECONDS, FakeQueue, Gate, Running, held
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -212,6 +212,7 @@ def test_what_becomes_due_during_a_long_run_does_not_wait_for_its_end() -> None:
     work.queue.add()
     running = work.run()
     gate.wait_for_arrivals()
+    work.queue.wait_for(lambda: work.queue.count("claim") >= 3)
     work.queue.add()
     work.queue.wait_for(lambda: work.queue.jobs[2]["status"] == "completed")
     gate.open()
@@ -416,6 +417,7 @@ def test_coroutines_that_are_not_done_in_time_are_cancelled() -> None:
             ended.open()
 
     work = Work(hang, grace_seconds=0.0)
+    work.queue.before = held(ended, "release")  # no other worker gets the job before that
     work.queue.add()
     running = work.run(until_idle=False)
     began.wait()

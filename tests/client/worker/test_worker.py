@@ -25,13 +25,17 @@ def queue() -> FakeQueue:
 
 @pytest.fixture(autouse=True)
 def signals() -> Iterator[None]:
-    """Whatever a test does, the signals are as before."""
-    before = {each: signal.getsignal(each) for each in (signal.SIGTERM, signal.SIGINT)}
+    """Signals that come too late for the worker do nothing; it leaves them as they were."""
+
+    def ignore(*_: object) -> None: ...
+
+    numbers = (signal.SIGTERM, signal.SIGINT)
+    before = {each: signal.signal(each, ignore) for each in numbers}
     yield
-    after = {each: signal.getsignal(each) for each in before}
+    after = [signal.getsignal(each) for each in numbers]
     for number, handler in before.items():
         signal.signal(number, handler)
-    assert after == before
+    assert after == [ignore, ignore]
 
 
 def a_worker(queue: FakeQueue, handler: Callable[[JobContext], Any], **settings: Any) -> Worker:
@@ -128,13 +132,13 @@ def test_both_signals_in_one_moment_do_not_lock_it_up(queue: FakeQueue) -> None:
 
 def test_the_signals_do_afterwards_what_they_did_before(queue: FakeQueue) -> None:
     got = []
-    signal.signal(signal.SIGTERM, lambda *_: got.append(1))
+    before = signal.signal(signal.SIGTERM, lambda *_: got.append(1))
     try:
         a_worker(queue, lambda _: None).run(until_idle=True)
         os.kill(os.getpid(), signal.SIGTERM)
         assert got == [1]
     finally:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        signal.signal(signal.SIGTERM, before)
 
 
 def test_a_signal_handler_does_no_more_than_pass_it_on(queue: FakeQueue) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import socket
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from threading import Thread, current_thread, main_thread
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -22,6 +22,7 @@ H = TypeVar("H", bound=Handler)
 M = TypeVar("M", bound=Middleware)
 
 _SIGNAL, _END = "signal", "end"
+_LOOK_SECONDS = 0.5
 
 
 class Worker:
@@ -128,8 +129,9 @@ class Worker:
         before = _on_stop_signals(lambda: news.put(_SIGNAL))
         try:
             Thread(target=work, name="worker", daemon=True).start()
-            while news.get() != _END:
-                crew.stop()
+            while (heard := _heard(news)) != _END:
+                if heard == _SIGNAL:
+                    crew.stop()
         finally:
             crew.stop()  # where another signal's handler has raised something
             for number, handler in before.items():
@@ -162,6 +164,17 @@ class Worker:
         if self._claims_all_types or not 0 < len(job_types) <= MOST_JOB_TYPES:
             return None
         return job_types
+
+
+def _heard(news: SimpleQueue[str]) -> str | None:
+    """Wait for news, but not for long: of signals that come together, none may end the wait.
+
+    Python runs a signal's handler only once the main thread goes on by itself.
+    """
+    try:
+        return news.get(timeout=_LOOK_SECONDS)
+    except Empty:
+        return None
 
 
 def _on_stop_signals(stop: Callable[[], None]) -> dict[int, Any]:
