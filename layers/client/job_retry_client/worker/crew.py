@@ -238,10 +238,12 @@ class Crew:
 
     # -- ends --------------------------------------------------------------------------
 
-    def _end(self, context: JobContext, outcome: Outcome) -> bool:
+    def _end(self, context: JobContext, outcome: Outcome) -> None:
         """Have the queue told what became of a run, unless that is settled already."""
-        if not context.end():
-            return False
+        if context.end():
+            self._tell(context, outcome)
+
+    def _tell(self, context: JobContext, outcome: Outcome) -> None:
         is_lost = context.is_taken_away
         self.ledger.finish(context, is_to_be_told=not is_lost)
         if is_lost:
@@ -249,7 +251,6 @@ class Crew:
             self.ledger.count("lost")
         else:
             self._settler.add(context, outcome)
-        return True
 
     def _interrupt(self) -> None:
         for context in self.ledger.left():
@@ -265,9 +266,10 @@ class Crew:
     def _give_up(self) -> None:
         """Let go the jobs whose handlers are not done; what these come to is dropped."""
         for context in self.ledger.left():
-            if self._end(context, self._of_unfinished):
+            if context.end():
                 context.interrupt()
                 context.cancel()
+                self._tell(context, self._of_unfinished)
         self.ledger.wait_until_told(self._settings.last_words_seconds)
         for context in self.ledger.untold():
             _logger.warning("job %d: its outcome could not be told in time", context.job.id)
