@@ -22,7 +22,7 @@ from job_retry_client import (
 from job_retry_client.worker.crew import ClaimPlan, Crew, Settings
 from job_retry_client.worker.handlers import Handlers, Registered
 from tests.client.fakes import FAILED, THROTTLED, answer, problem
-from tests.client.worker.fakes import PATIENCE_SECONDS, FakeQueue, Gate, Running, held
+from tests.client.worker.fakes import PATIENCE_SECONDS, FakeQueue, Gate, Running, a_context, held
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -446,6 +446,31 @@ def test_what_a_claim_under_way_brings_is_given_back_at_once() -> None:
     assert running.end() == {"released": 4}
     assert {each["attempts"] for each in work.queue.jobs.values()} == {0}
     assert ran == []
+
+
+def test_what_was_given_up_before_its_turn_is_not_begun() -> None:
+    ran: list[JobContext] = []
+    work, context = Work(ran.append), a_context()
+    work.crew.ledger.start(context)
+    context.end()
+    work.crew._work_on(context)
+    assert ran == []
+
+
+def test_what_lost_its_lease_before_its_turn_is_given_back() -> None:
+    ran: list[JobContext] = []
+    work = Work(ran.append)
+    work.queue.add()
+    (claimed,) = work.queue.client.claim()
+    context = JobContext(claimed, work.crew._keeper.report)
+    work.crew.ledger.start(context)
+    context.lose_lease(is_certain=False)
+    work.crew._work_on(context)
+    work.crew.ledger.end_claims()
+    work.crew.ledger.wait_until_told(PATIENCE_SECONDS)
+    assert work.crew.ledger.counts == {"released": 1}
+    assert ran == []
+    assert work.queue.jobs[1]["attempts"] == 0
 
 
 def test_a_claim_that_hangs_does_not_hold_up_the_end() -> None:
