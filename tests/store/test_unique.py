@@ -20,7 +20,7 @@ from botocore.httpsession import URLLib3Session
 from bench.units import Meter
 from job_retry import decisions
 from job_retry.claiming import ClaimRequest
-from job_retry.engine import Engine, Enqueued
+from job_retry.engine import Engine
 from job_retry.errors import (
     KeyReusedError,
     KeyTakenByOtherError,
@@ -30,6 +30,7 @@ from job_retry.errors import (
 )
 from job_retry.job import Job, KeyRecord, NewJob, Status
 from job_retry.listing import ListRequest
+from job_retry.producing import Enqueued
 from job_retry.store import ChangedError, IdTakenError, KeyTakenError, Row, partition_of
 from job_retry.unique import KeyWrite
 from tests.store.builders import (
@@ -141,7 +142,7 @@ def test_both_keys_that_are_taken_are_told(store: JobStore) -> None:
     assert first.unique is not None
     assert second.unique is not None
     job = queued_job()
-    keys = [KeyWrite(replace(each, job_id=job.id)) for each in (first.unique, second.unique)]
+    keys = [KeyWrite(each._replace(job_id=job.id)) for each in (first.unique, second.unique)]
     with pytest.raises(KeyTakenError) as refused:
         store.add(job, keys)
     assert refused.value.records == [first.unique, second.unique]
@@ -269,7 +270,7 @@ def test_a_requeue_takes_its_key(store: JobStore) -> None:
     assert dead.unique is not None
     store.free_key(dead.unique, NOW)
     queued = store.apply(requeue(dead))
-    turned = replace(dead.unique, turn=dead.failures)
+    turned = dead.unique._replace(turn=dead.failures)
     assert queued.unique == turned != dead.unique
     assert queued.status is Status.QUEUED
     assert store.read_whole(dead.id) == (queued, [])

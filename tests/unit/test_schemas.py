@@ -13,11 +13,11 @@ from job_retry.claiming import ClaimRequest
 from job_retry.clock import MAX_MOMENT, MAX_SECONDS
 from job_retry.errors import TooLargeError
 from job_retry.job import NewJob, Status
-from job_retry.json_text import JsonText
+from job_retry.json_text import MAX_DOCUMENT_BYTES, JsonText
 from job_retry.listing import ListRequest
 from job_retry.schemas.claim import ClaimBody
 from job_retry.schemas.enqueue import EnqueueBody
-from job_retry.schemas.fields import MAX_DOCUMENT_BYTES, MAX_PROGRESS_BYTES, Body, NoBody
+from job_retry.schemas.fields import MAX_PROGRESS_BYTES, Body
 from job_retry.schemas.lists import DeadLettersQuery, ListQuery
 from job_retry.schemas.requeue import RequeueBody
 from job_retry.schemas.settle import CompleteBody, FailBody, HeartbeatBody, ReleaseBody
@@ -33,7 +33,6 @@ NEEDED: dict[type[Body], dict[str, Any]] = {
     HeartbeatBody: {},
     ReleaseBody: {},
     RequeueBody: {},
-    NoBody: {},
     ListQuery: {},
     DeadLettersQuery: {},
 }

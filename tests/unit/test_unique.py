@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from job_retry import unique
-from job_retry.engine import Enqueued
 from job_retry.errors import (
     JobNotFoundError,
     KeyReusedError,
@@ -22,6 +21,7 @@ from job_retry.errors import (
 from job_retry.job import Job, KeyRecord, NewJob, Status
 from job_retry.memory import MemoryStore
 from job_retry.problems import problem_of
+from job_retry.producing import Enqueued
 from job_retry.store import IdTakenError, KeyTakenError
 from job_retry.transitions import Action
 from job_retry.views import enqueued_view, job_view
@@ -297,14 +297,14 @@ class StubbornStore(MemoryStore):
     def add(self, job: Job, keys: Sequence[KeyWrite] = ()) -> None:
         """Refuse."""
         self.tries.append(job.id)
-        raise KeyTakenError([replace(write.record, job_id=len(self.tries)) for write in keys])
+        raise KeyTakenError([write.record._replace(job_id=len(self.tries)) for write in keys])
 
     def apply(self, change: Any) -> Job:
         """Refuse what takes a key."""
         if change.key is None:
             return super().apply(change)
         self.tries.append(change.before.id)
-        raise KeyTakenError([replace(change.key.record, job_id=len(self.tries))])
+        raise KeyTakenError([change.key.record._replace(job_id=len(self.tries))])
 
 
 def test_an_enqueue_gives_up_in_the_end() -> None:

@@ -67,7 +67,7 @@ class DynamoStore(DynamoControl):
         """Keep jobs in two tables.
 
         Args:
-            client: of boto3, configured with the retries that are wanted.
+            client: of botocore, configured with the retries that are wanted.
             jobs_table: its name.
             control_table: its name.
             pause: waits for some seconds, where a batch was left undone.

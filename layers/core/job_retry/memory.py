@@ -218,7 +218,7 @@ def _record(job: Job) -> Job:
 
 
 def _without_text(document: Document) -> Document:
-    return replace(document, text=None) if document.part else document
+    return document._replace(text=None) if document.part else document
 
 
 def _is_behind(job: Job, start: Start, *, newest_first: bool) -> bool:

@@ -7,9 +7,8 @@ from pydantic import Field, model_validator
 from job_retry.errors import InvalidFieldError
 from job_retry.job import NewJob
 from job_retry.json_text import JsonText
+from job_retry.names import KEY, KEY_WORDS
 from job_retry.schemas.fields import (
-    KEY,
-    KEY_WORDS,
     BackoffSeconds,
     Body,
     DelaySeconds,
