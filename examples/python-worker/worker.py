@@ -8,6 +8,8 @@ It works until Ctrl-C or SIGTERM. `job-retry worker run worker:worker` does the 
 import asyncio
 import logging
 import time
+from collections.abc import Callable
+from typing import Any
 
 from job_retry_client import Discard, JobContext, JobQueue, RetryIn, Worker
 
@@ -40,7 +42,7 @@ async def import_contacts(context: JobContext) -> int:
 
 
 @worker.middleware
-def log_time(context: JobContext, call_next):
+def log_time(context: JobContext, call_next: Callable[[JobContext], Any]) -> Any:
     """Say how long each run took."""
     began = time.monotonic()
     try:
