@@ -145,6 +145,18 @@ def test_no_answer_ends_it() -> None:
     assert len(ids(queue)) <= 2 * 2
 
 
+def test_ctrl_c_tells_how_far_it_came() -> None:
+    def listed(request: Request) -> Answer:
+        if "cursor" in request.query:
+            raise KeyboardInterrupt
+        return page(*dead(*range(1, 21)), next_cursor="c")
+
+    queue = FakeQueue({REQUEUE: requeued, "GET /jobs": listed})
+    done = queue.run("dlq", "requeue", "--all", "--yes", "--parallel", "1")
+    assert done.exit_code == 130
+    assert done.stderr.startswith("19 requeued (interrupted")
+
+
 def test_delete_leaves_what_is_no_dead_letter() -> None:
     def found(request: Request) -> Answer:
         job_id = int(request.parameters["job_id"])

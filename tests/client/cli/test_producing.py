@@ -183,4 +183,6 @@ def test_without_a_way_to_the_queue_the_rest_is_not_tried() -> None:
     done = queue.run("enqueue", "--many", "-", "--parallel", "2", stdin=text)
     assert done.exit_code == 6
     assert len(queue.requests) <= 2 * 2
-    assert done.stderr.splitlines()[-1].endswith("failed (stopped)")
+    first, *_, last = done.stderr.splitlines()
+    assert first == "job-retry: lines 1-100: the queue did not answer: gone"
+    assert last == f"0 enqueued, {100 * len(queue.requests)} failed (stopped)"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import typer
@@ -38,9 +39,9 @@ class Bulk:
                 return
             yield item
 
-    def failed(self, error: Exception, **where: Any) -> None:
-        """Count and tell an error of one job; the first gives the exit code."""
-        self.counts["failed"] += 1
+    def failed(self, error: Exception, *, count: int = 1, **where: Any) -> None:
+        """Count and tell an error of one job or several; the first gives the exit code."""
+        self.counts["failed"] += count
         self._code = self._code or code_of(error)
         self._is_stopped = self._is_stopped or is_of_all(error)
         self._session.error(error, **where)
@@ -51,11 +52,22 @@ class Bulk:
         Raises:
             typer.Exit: some were not done.
         """
-        counts = {name: count for name, count in self.counts.items() if count or name != "failed"}
-        words = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in counts.items())
-        self._session.note(words + (" (stopped)" if self._is_stopped else ""), **counts)
+        self._tell(" (stopped)" if self._is_stopped else "")
         if self._code:
             raise typer.Exit(self._code)
+
+    @contextmanager
+    def told_when_interrupted(self) -> Iterator[None]:
+        """Tell the sum at Ctrl-C too."""
+        try:
+            yield
+        except KeyboardInterrupt:
+            self._tell(" (interrupted; what was under way may be done as well)")
+            raise
+
+    def _tell(self, how: str) -> None:
+        words = (f"{count} {name.replace('_', ' ')}" for name, count in self.counts.items())
+        self._session.note(", ".join(words) + how, **self.counts)
 
 
 def progress_bar(session: Session, *columns: TextColumn | MofNCompleteColumn) -> Progress:

@@ -169,7 +169,10 @@ def _run(
         except JobQueueError as error:
             return error
 
-    with progress_bar(session, MofNCompleteColumn()) as progress:
+    with (
+        bulk.told_when_interrupted(),
+        progress_bar(session, MofNCompleteColumn()) as progress,
+    ):
         total = len(job_ids) if isinstance(job_ids, list) else None
         task = progress.add_task(done.capitalize(), total=total)
         for job_id, result in mapped(outcome, bulk.until_stopped(job_ids), parallel):

@@ -3,7 +3,7 @@
 import os
 import stat
 from collections.abc import Iterator, Mapping
-from itertools import islice
+from itertools import groupby, islice
 from typing import IO, Annotated, Any
 
 import typer
@@ -113,22 +113,33 @@ def _enqueue_many(
         return _sent(queue, [job for _, _, job in lines])
 
     with (
+        bulk.told_when_interrupted(),
         reading.opened(source, "--many") as file,
         progress_bar(session, TextColumn("{task.fields[jobs]} jobs")) as progress,
     ):
         task = progress.add_task("Enqueueing", total=_size(file), jobs=0)
         chunks = bulk.until_stopped(_chunks(file, defaults))
         for lines, outcomes in mapped(send, chunks, parallel):
-            for (number, _, _), outcome in zip(lines, outcomes, strict=True):
-                if isinstance(outcome, Job):
-                    bulk.counts["there_already" if outcome.duplicate else "enqueued"] += 1
-                    if session.options.as_json:
-                        session.answer(outcome.answer, "")
-                else:
-                    bulk.failed(outcome, line=number)
+            _count(bulk, session, [number for number, _, _ in lines], outcomes)
             done = bulk.counts["enqueued"] + bulk.counts["there_already"]
             progress.update(task, completed=lines[-1][1], jobs=done)
     bulk.end()
+
+
+def _count(
+    bulk: Bulk, session: Session, numbers: list[int], outcomes: list[Job | JobQueueError]
+) -> None:
+    # an error of a whole request is every line's, and told once
+    for _, same in groupby(zip(numbers, outcomes, strict=True), lambda pair: id(pair[1])):
+        group = list(same)
+        (first, outcome), (last, _) = group[0], group[-1]
+        if isinstance(outcome, JobQueueError):
+            where = {"line": first} if first == last else {"lines": f"{first}-{last}"}
+            bulk.failed(outcome, count=len(group), **where)
+        else:
+            bulk.counts["there_already" if outcome.duplicate else "enqueued"] += 1
+            if session.options.as_json:
+                session.answer(outcome.answer, "")
 
 
 def _chunks(file: IO[bytes], defaults: Mapping[str, Any]) -> Iterator[_Lines]:
