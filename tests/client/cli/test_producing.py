@@ -62,7 +62,9 @@ def test_a_payload_from_a_file_or_standard_input(queue: FakeQueue, tmp_path: Pat
     assert [body["payload"] for body in queue.bodies] == [{"of": "the file"}, ["ü"]]
 
 
-@pytest.mark.parametrize("payload", ["text", "{", "NaN", "1e999", "@/no/such/file", "[" * 100_000])
+@pytest.mark.parametrize(
+    "payload", ["text", "{", "NaN", "1e999", "@/no/such/file", '"\udcff"', "[" * 100_000]
+)
 def test_what_is_no_payload_is_not_sent(queue: FakeQueue, payload: str) -> None:
     done = queue.run("enqueue", "mail", payload)
     assert done.exit_code == 2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import sys
 from contextlib import contextmanager
 from dataclasses import fields
@@ -39,10 +40,10 @@ def document(source: str | None, name: str) -> Any:
         return None
     with _readable(name):
         if source == "-":
-            text: str | bytes = sys.stdin.buffer.read()
-        else:
-            text = Path(source[1:]).read_bytes() if source.startswith("@") else source
-        return _value(text)
+            return _value(sys.stdin.buffer.read())
+        if source.startswith("@"):
+            return _value(Path(source[1:]).read_bytes())
+        return _value(os.fsencode(source))  # the bytes as typed: JSON is UTF-8 in any locale
 
 
 def jobs(
@@ -102,7 +103,7 @@ def _readable(name: str) -> Iterator[None]:
         raise typer.BadParameter(f"this is not JSON: {error}{hint}", param_hint=name) from error
 
 
-def _value(text: str | bytes) -> Any:
+def _value(text: bytes) -> Any:
     return json.loads(text, parse_constant=_no_constant, parse_float=_float)
 
 
