@@ -23,7 +23,8 @@ def program(
 ) -> subprocess.CompletedProcess[str]:
     """Run it as a user does, or Python code in its place."""
     how = ["-m", "job_retry_client"] if code is None else ["-c", code]
-    path = {"PYTHONPATH": CLIENT}
+    # as the installed command: the current folder is not on the path by itself
+    path = {"PYTHONPATH": CLIENT, "PYTHONSAFEPATH": "1"}
     return subprocess.run(
         [sys.executable, *how, *arguments],
         env={**os.environ, **path, **environment},
