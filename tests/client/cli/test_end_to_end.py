@@ -21,10 +21,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-SCRIPT = """
+JOB_RETRY = """
 set -euo pipefail
 job-retry() { "$PYTHON" -m job_retry_client "$@"; }
+"""
 
+SCRIPT = """
 for number in 1 2 3; do
   printf '{"payload": {"number": %d}}\\n' "$number"
 done | job-retry enqueue mail --max-attempts 1 --many - --json >enqueued
@@ -59,9 +61,10 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalRun]:
         yield running
 
 
-def test_the_whole_way(server: LocalRun, tmp_path: Path) -> None:
+def run(server: LocalRun, script: str, tmp_path: Path) -> str:
+    """Return what a script prints; it must succeed."""
     done = subprocess.run(
-        ["bash", "-c", SCRIPT],
+        ["bash", "-c", JOB_RETRY + script],
         cwd=tmp_path,
         env={
             **os.environ,
@@ -74,7 +77,35 @@ def test_the_whole_way(server: LocalRun, tmp_path: Path) -> None:
         text=True,
     )
     assert done.returncode == 0, done.stderr
-    job = json.loads(done.stdout)
+    return done.stdout
+
+
+def test_the_whole_way(server: LocalRun, tmp_path: Path) -> None:
+    job = json.loads(run(server, SCRIPT, tmp_path))
     assert (job["status"], job["claimed_by"]) == ("completed", "second")
     assert job["result"] == job["payload"]
     assert [each["error"] for each in job["history"]] == ["provider 5xx"]
+
+
+WORKER = """
+from job_retry_client import JobQueue, Worker
+
+worker = Worker(JobQueue.connect(), "sums")
+
+
+@worker.handler("sum")
+def add(context):
+    return sum(context.payload)
+"""
+
+WORK = """
+id=$(job-retry enqueue sum '[1, 2, 3]' --queue sums --json | jq .id)
+test "$(job-retry worker run sums:worker --until-idle --json | jq .completed)" = 1
+job-retry get "$id" --json
+"""
+
+
+def test_a_worker(server: LocalRun, tmp_path: Path) -> None:
+    (tmp_path / "sums.py").write_text(WORKER)
+    job = json.loads(run(server, WORK, tmp_path))
+    assert (job["status"], job["result"]) == ("completed", 6)

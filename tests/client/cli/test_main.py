@@ -88,26 +88,37 @@ def test_no_colours_unless_for_a_terminal() -> None:
 
 WORKER = """
 import os
-import job_retry_client
+from job_retry_client import JobQueue, Worker
 
-class Worker:
-    def run(self):
-        print(os.environ["JOB_RETRY_URL"], os.environ["AWS_PROFILE"], os.environ["AWS_REGION"])
+class Told(Worker):
+    def run(self, *, until_idle=False):
+        told = ("JOB_RETRY_URL", "JOB_RETRY_TOKEN", "AWS_PROFILE", "AWS_REGION")
+        print(*(os.environ[each] for each in told), until_idle)
+        return {"completed": 2, "lease_lost": 1}
 
 class Workers:
-    mail = Worker()
+    mail = Told(JobQueue(None))
 
-worker = Worker()
+worker = Workers.mail
 """
 
 
-def test_a_worker_of_the_current_folder_runs_with_the_queue_of_the_options(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "form", "sum_"),
+    [
+        ("app:worker", [], "2 completed, 1 lease lost"),
+        ("app:Workers.mail", ["--json"], '{"completed": 2, "lease_lost": 1}'),
+    ],
+)
+def test_a_worker_of_the_current_folder_runs_with_the_queue_of_the_options(
+    tmp_path: Path, name: str, form: list[str], sum_: str
+) -> None:
     (tmp_path / "app.py").write_text(WORKER)
     options = ["--url", "lambda:stack", "--profile", "mine", "--region", "eu-central-1"]
-    for name in ("app:worker", "app:Workers.mail"):
-        done = program("worker", "run", name, *options, cwd=tmp_path)
-        assert (done.returncode, done.stderr) == (0, "")
-        assert done.stdout == "lambda:stack mine eu-central-1\n"
+    arguments = ["--token", "t", "worker", "run", name, "--until-idle", *options, *form]
+    done = program(*arguments, cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == f"lambda:stack t mine eu-central-1 True\n{sum_}\n"
 
 
 @pytest.mark.parametrize(
@@ -133,10 +144,8 @@ def test_what_the_module_misses_is_shown_where_it_misses_it(tmp_path: Path) -> N
 
 def test_a_worker_without_a_way_to_the_queue_ends_in_one_line(tmp_path: Path) -> None:
     lines = [
-        "from job_retry_client import JobQueue",
-        "class worker:",
-        "    def run():",
-        "        JobQueue.connect()",
+        "from job_retry_client import JobQueue, Worker",
+        "worker = Worker(JobQueue.connect())",
     ]
     (tmp_path / "app.py").write_text("\n".join(lines))
     done = program("worker", "run", "app:worker", cwd=tmp_path, JOB_RETRY_URL="")

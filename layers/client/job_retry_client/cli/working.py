@@ -13,6 +13,7 @@ import typer
 from job_retry_client.cli.command import add_command, group
 from job_retry_client.cli.session import Options, Session
 from job_retry_client.connect import TOKEN_VARIABLE, URL_VARIABLE
+from job_retry_client.worker.worker import Worker
 
 
 class LogLevel(str, Enum):
@@ -34,22 +35,27 @@ def run(
         ),
     ],
     *,
+    until_idle: Annotated[
+        bool, typer.Option("--until-idle", help="End, too, once nothing is due.")
+    ] = False,
     log_level: Annotated[
         LogLevel,
         typer.Option(help="What is logged, unless the module sets logging up itself."),
     ] = LogLevel.INFO,
 ) -> None:
-    """Run a worker until it is told to stop.
+    """Run a worker until SIGTERM or Ctrl-C, and tell how many jobs came to what.
 
     A worker that connects by the environment gets what --url, --token, --profile and --region
-    say. Ctrl-C and SIGTERM stop it, as the Worker says; the exit code then is 0.
+    say.
     """
     _export(session.options)
     found = _found(worker)
     logging.basicConfig(
         level=log_level.value.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s"
     )
-    found.run()
+    counts = found.run(until_idle=until_idle)
+    words = ", ".join(f"{count} {what.replace('_', ' ')}" for what, count in counts.items())
+    session.answer(counts, words or "no jobs")
 
 
 def _export(options: Options) -> None:
@@ -63,7 +69,7 @@ def _export(options: Options) -> None:
     os.environ.update({name: value for name, value in given.items() if value})
 
 
-def _found(name: str) -> Any:
+def _found(name: str) -> Worker:
     """Return the worker of a name.
 
     Raises:
@@ -84,7 +90,7 @@ def _found(name: str) -> Any:
         raise typer.BadParameter(str(error), param_hint="MODULE:WORKER") from error
     for attribute in path.split("."):
         found = getattr(found, attribute, None)
-    if not callable(getattr(found, "run", None)):
+    if not isinstance(found, Worker):
         raise typer.BadParameter(f"{name} is no Worker", param_hint="MODULE:WORKER")
     return found
 
