@@ -71,7 +71,7 @@ def test_a_pure_module_knows_the_standard_library_and_its_like(name: str) -> Non
 @pytest.mark.parametrize("name", sorted(MODULES))
 def test_each_library_has_its_place(name: str) -> None:
     used = packages(MODULES[name])
-    if not (name.startswith("dynamo") or name == "runtime"):
+    if not name.startswith("dynamo"):
         assert not used & SDK
     if not (name.startswith("schemas.") or name == "bodies"):
         assert "pydantic" not in used
