@@ -284,6 +284,44 @@ def test_a_requeue_on_an_old_record_takes_a_turn_of_its_own() -> None:
     assert (found.job.id, found.is_duplicate) == (job.id, True)
 
 
+class ForgetfulStore(MemoryStore):
+    """A store that never frees a key."""
+
+    def free_key(self, record: KeyRecord, now: int) -> None:
+        """Fail."""
+        del record, now
+        raise StoreUnavailableError
+
+
+# -- prepared, to be stored by other means -------------------------------------------------
+
+
+def test_a_prepared_job_is_nowhere_yet(queue: Queue) -> None:
+    job, [write] = queue.engine.prepare(a_new_job(unique_key="k"))
+    assert (write.record, write.instead_of) == (job.unique, None)
+    assert queue.stored(job.id) is None
+    assert queue.seen == []
+    queue.store.add(job, [write])
+    assert once(queue, unique_key="k") == Enqueued(job, is_duplicate=True)
+
+
+@pytest.mark.parametrize("status", Status)
+def test_a_prepared_key_is_written_over_once_its_holder_ended(status: Status) -> None:
+    queue = Queue(ForgetfulStore())
+    holder = queue.in_state(status, unique_key="k")
+    job, keys = queue.engine.prepare(a_new_job(unique_key="k"))
+    assert [write.instead_of for write in keys] == [None if status in LIVE else holder.unique]
+    if status in LIVE:
+        with pytest.raises(KeyTakenError):
+            queue.store.add(job, keys)
+    else:
+        queue.store.add(job, keys)
+
+
+def test_a_job_without_keys_is_prepared_without(queue: Queue) -> None:
+    assert queue.engine.prepare(a_new_job())[1] == []
+
+
 # -- odd stores --------------------------------------------------------------------------
 
 
@@ -323,15 +361,6 @@ def test_a_requeue_gives_up_in_the_end() -> None:
         queue.engine.requeue(dead.id)
     assert queue.record(dead.id) == dead
     assert len(store.tries) == 10
-
-
-class ForgetfulStore(MemoryStore):
-    """A store that never frees a key."""
-
-    def free_key(self, record: KeyRecord, now: int) -> None:
-        """Fail."""
-        del record, now
-        raise StoreUnavailableError
 
 
 @pytest.mark.parametrize("status", ENDED)

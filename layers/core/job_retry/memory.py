@@ -137,6 +137,11 @@ class MemoryStore:
         ]
         return Page(rows[:limit], more=len(rows) > limit)
 
+    def read_key(self, key: str) -> KeyRecord | None:
+        """Return a key's record as it stands."""
+        with self._lock:
+            return self._keys.get(key)
+
     def free_key(self, record: KeyRecord, now: int) -> None:
         """Remove a key's record, once its time is over, if it is still this job and turn's."""
         with self._lock:

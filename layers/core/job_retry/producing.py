@@ -6,9 +6,10 @@ from job_retry import decisions, ids
 from job_retry.deciding import ROUNDS, TOO_BUSY, Deciding
 from job_retry.errors import KeyReusedError, StoreBusyError
 from job_retry.job import Job, KeyRecord, NewJob
+from job_retry.lanes import QueueRecord
 from job_retry.store import IdTakenError, KeyTakenError
 from job_retry.transitions import Action
-from job_retry.unique import content_of, is_held, new_keys
+from job_retry.unique import KeyWrite, content_of, is_held, new_keys
 
 
 class Enqueued(NamedTuple):
@@ -40,14 +41,7 @@ class Producing(Deciding):
         seen: dict[str, KeyRecord] = {}
         for _ in range(ROUNDS):
             now = self._clock()
-            job = decisions.enqueue(
-                new,
-                record,
-                job_id=ids.new_id(now, self._random),
-                lane=self._random.randrange(record.lanes_write(now)),
-                enqueue_token=f"{self._random.getrandbits(64):016x}",
-                now=now,
-            )
+            job = self._draw(new, record, now)
             try:
                 self._store.add(job, new_keys(new, job.id, now, seen))
             except IdTakenError:
@@ -63,6 +57,39 @@ class Producing(Deciding):
             self._queues.count(record)
             return Enqueued(job)
         raise StoreBusyError(TOO_BUSY)
+
+    def prepare(self, new: NewJob) -> tuple[Job, list[KeyWrite]]:
+        """Return a new job and the keys that it takes, for who stores them by other means.
+
+        Nothing of the job is stored, and the observer is not told. That a key is held shows
+        when it is written, not here.
+        """
+        record = self._queues.ensure(new.queue, new.priority)
+        now = self._clock()
+        job = self._draw(new, record, now)
+        keys = [
+            write._replace(instead_of=self._left_over(write.record.key, now))
+            for write in new_keys(new, job.id, now, {})
+        ]
+        self._queues.count(record)
+        return job, keys
+
+    def _draw(self, new: NewJob, record: QueueRecord, now: int) -> Job:
+        return decisions.enqueue(
+            new,
+            record,
+            job_id=ids.new_id(now, self._random),
+            lane=self._random.randrange(record.lanes_write(now)),
+            enqueue_token=f"{self._random.getrandbits(64):016x}",
+            now=now,
+        )
+
+    def _left_over(self, key: str, now: int) -> KeyRecord | None:
+        """Return a key's record that nobody cleared away, although it holds no longer."""
+        known = self._store.read_key(key)
+        if known is None or is_held(known, self._store.read(known.job_id, consistent=True), now):
+            return None
+        return known
 
 
 def _same_request(new: NewJob, key: KeyRecord, holder: Job | None) -> Job:

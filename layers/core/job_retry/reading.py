@@ -15,6 +15,7 @@ from job_retry.schemas.fields import Body
 B = TypeVar("B", bound=Body)
 
 _MAX_BATCH_BODY = 6_000_000  # about what Lambda takes
+_HEADER_OF_ONE = "is for one job; POST /jobs/batch takes an idempotency_key with each"
 
 
 def read_body(app: APIGatewayHttpResolver, model: type[B]) -> B:
@@ -42,7 +43,7 @@ def read_batch(
             whole is not acceptable.
     """
     if read_header(app, "idempotency-key") is not None:
-        raise InvalidFieldError("Idempotency-Key", "is for one job: give each a unique_key")
+        raise InvalidFieldError("Idempotency-Key", _HEADER_OF_ONE)
     return bodies.batch_from(body_text(app, _MAX_BATCH_BODY), model, most=most)
 
 

@@ -146,6 +146,9 @@ class JobStore(Protocol):
     def sweep(self, job_id: int) -> bool:
         """Remove what an interrupted delete left behind; say whether there was anything."""
 
+    def read_key(self, key: str) -> KeyRecord | None:
+        """Return a key's record as it stands; None if nobody has taken it."""
+
     def free_key(self, record: KeyRecord, now: int) -> None:
         """Remove a key's record, once its time is over, if it is still this job and turn's."""
 
