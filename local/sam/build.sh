@@ -7,6 +7,7 @@ find_python
 
 layer=.aws-sam/build/CoreLayer
 "$PYTHON313" local/sam/trim_botocore.py "$layer/python"
+"$PYTHON313" local/sam/defer_imports.py "$layer/python"
 
 # The zip file that is deployed carries dates of its own, which makes ordinary bytecode look out of date:
 # each cold start would compile everything anew (2.2 s of CPU instead of 0.4 s for boto3 alone).
