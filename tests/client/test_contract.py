@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any
 
@@ -264,6 +265,23 @@ def test_large_jobs_fit_through_every_way(queue: JobQueue, name: str, text: str)
     outcomes = queue.complete_many([(each, text) for each in [*claimed, *rest]])
     assert {each.status for each in outcomes if isinstance(each, Job)} == {"completed"}
     assert len(outcomes) == 24
+
+
+def test_threads_share_one_client(queue: JobQueue, name: str) -> None:
+    def produce(number: int) -> list[int]:
+        return [queue.enqueue("mail", number, queue=name).id for _ in range(5)]
+
+    def work(_: int) -> list[int]:
+        done = []
+        while claimed := queue.claim(name, max_jobs=2):
+            done += [queue.complete(each, each.id).id for each in claimed]
+        return done
+
+    with ThreadPoolExecutor(8) as pool:
+        stored = [each for ids in pool.map(produce, range(8)) for each in ids]
+        done = [each for ids in pool.map(work, range(8)) for each in ids]
+    assert len(set(stored)) == 40
+    assert sorted(done) == sorted(stored)
 
 
 # -- refusals --------------------------------------------------------------------------

@@ -63,7 +63,6 @@ class HttpTransport:
                 body=body,
                 headers=headers,
                 redirect=False,
-                enforce_content_length=True,  # urllib3 1.26 takes half an answer for a whole one
             )
         except (
             urllib3.exceptions.NewConnectionError,
