@@ -9,6 +9,7 @@ import pytest
 
 from job_retry_client import (
     BatchError,
+    Failure,
     Job,
     JobQueue,
     KeyConflictError,
@@ -79,9 +80,9 @@ def test_twenty_five_are_settled_at_once_in_order() -> None:
     assert sizes(echo) == [25, 25, 10]
     assert echo.bodies[2][9] == {"id": 59, "lease_token": "t", "result": 59}
     echo = Echo()
-    JobQueue(echo).fail_many((claimed(n), f"error {n}") for n in range(26))
+    JobQueue(echo).fail_many((claimed(n), Failure(f"error {n}")) for n in range(26))
     assert sizes(echo) == [25, 1]
-    assert echo.bodies[1][0] == {"id": 25, "lease_token": "t", "error": "error 25"}
+    assert echo.bodies[1][0] == {"id": 25, "lease_token": "t", "error": "error 25", "retry": True}
 
 
 @pytest.mark.parametrize("text", ["x" * 250_000, '"' * 120_000, "\\" * 120_000, "中" * 40_000])
@@ -146,7 +147,7 @@ def test_what_stays_too_busy_is_an_error_in_the_end() -> None:
 
 def test_a_refused_job_is_not_sent_again() -> None:
     played = Played(results(problem(409, "lease_lost"), job(id=2)))
-    outcomes = played.queue.fail_many([(claimed(1), "e"), (claimed(2), "e")])
+    outcomes = played.queue.fail_many([(claimed(1), Failure("e")), (claimed(2), Failure("e"))])
     assert isinstance(outcomes[0], LeaseLostError)
     assert isinstance(outcomes[1], Job)
     assert len(played.requests) == 1
@@ -168,7 +169,9 @@ def test_a_job_without_a_token_is_not_settled_twice() -> None:
         assert not any(isinstance(each, Job) for each in outcomes)
         assert len(played.requests) == 1
     played = Played(results(job(id=1), UNAVAILABLE), results(job(id=2)))
-    outcomes = played.queue.fail_many([(claimed(1), "e"), (claimed(2, None), "e")])
+    outcomes = played.queue.fail_many(
+        [(claimed(1), Failure("e")), (claimed(2, None), Failure("e"))]
+    )
     assert isinstance(outcomes[1], QueueBusyError)
     assert len(played.requests) == 1
 

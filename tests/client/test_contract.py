@@ -10,6 +10,7 @@ import pytest
 
 from job_retry_client import (
     BatchError,
+    Failure,
     InvalidRequestError,
     Job,
     JobNotFoundError,
@@ -235,7 +236,7 @@ def test_many_jobs_go_through_at_once(queue: JobQueue, name: str) -> None:
         each.payload["n"] for each in claimed[:60]
     ]
     queue.complete(claimed[60])
-    failed = queue.fail_many([(each, "boom") for each in claimed[60:90]])
+    failed = queue.fail_many([(each, Failure("boom")) for each in claimed[60:90]])
     assert isinstance(failed[0], WrongStatusError)
     assert {each.status for each in failed[1:] if isinstance(each, Job)} == {"queued"}
     assert len(failed) == 30

@@ -11,6 +11,7 @@ import pytest
 from job_retry_client import (
     AnswerError,
     ConflictError,
+    Failure,
     InvalidRequestError,
     Job,
     JobNotFoundError,
@@ -254,7 +255,7 @@ def test_an_error_is_cut_to_what_the_queue_keeps() -> None:
     text = "é" * 10_000
     assert sent(lambda queue: queue.fail(CLAIMED, text))[2]["error"] == "é" * 4096
     played = Played(answer({"results": [{"status": 200, "job": job()}]}))
-    played.queue.fail_many([(CLAIMED, text)])
+    played.queue.fail_many([(CLAIMED, Failure(text))])
     assert played.body["jobs"][0]["error"] == "é" * 4096
 
 
