@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from job_retry.store import JobStore
     from tests.conftest import MakeTables, Tables
 
-WAYS = ["http", "http-prefixed", "lambda", "in-process, memory", "in-process, dynoxide"]
+WAYS = ["http", "lambda", "in-process, memory", "in-process, dynoxide"]
 
 
 @pytest.fixture(scope="session")
@@ -72,8 +72,6 @@ def way(request: pytest.FixtureRequest) -> Way:
     match request.param:
         case "http":
             return Way(JobQueue(HttpTransport(server.url)), server.advance)
-        case "http-prefixed":
-            return Way(JobQueue(HttpTransport(f"{server.url}/api:job-retry/")), server.advance)
         case "in-process, memory":
             return in_process(MemoryStore())
         case "in-process, dynoxide":

@@ -58,11 +58,7 @@ class HttpTransport:
             headers = self._sign(request.operation.method, url, body, headers)
         try:
             answer = self._pool.request(
-                request.operation.method,
-                url,
-                body=body,
-                headers=headers,
-                redirect=False,
+                request.operation.method, url, body=body, headers=headers, redirect=False
             )
         except (
             urllib3.exceptions.NewConnectionError,
