@@ -1,0 +1,1 @@
+"""The ways to reach the queue, behind one interface."""

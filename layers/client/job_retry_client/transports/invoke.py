@@ -1,0 +1,121 @@
+"""By invoking the endpoints' Lambda functions, past the API and its charge."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
+
+import boto3
+from botocore.config import Config
+from botocore.exceptions import (
+    BotoCoreError,
+    ClientError,
+    ConnectTimeoutError,
+    EndpointConnectionError,
+)
+
+from job_retry_client.errors import NoAnswerError
+from job_retry_client.transports.base import Answer, seconds_of
+
+if TYPE_CHECKING:
+    from job_retry_client.transports.base import Request
+
+_ALIAS = "live"
+
+# One attempt: what may be repeated, the client knows and the SDK does not.
+_CONFIG = Config(
+    connect_timeout=5, read_timeout=35, retries={"total_max_attempts": 1}, max_pool_connections=32
+)
+_THROTTLED = ("TooManyRequestsException", "ThrottlingException")
+
+
+class InvokeTransport:
+    """Reach the queue by invoking its functions.
+
+    Args:
+        stack: the name that job-retry was deployed under.
+        session: that has credentials and region; by default the environment's.
+        endpoint_url: of another Lambda than the region's.
+    """
+
+    def __init__(
+        self,
+        stack: str,
+        *,
+        session: boto3.session.Session | None = None,
+        endpoint_url: str | None = None,
+    ) -> None:
+        self._stack = stack
+        self._client: Any = (session or boto3.session.Session()).client(
+            "lambda", endpoint_url=endpoint_url, config=_CONFIG
+        )
+
+    def send(self, request: Request) -> Answer:
+        """Ask, once.
+
+        Raises:
+            NoAnswerError: none came.
+        """
+        try:
+            invoked = self._client.invoke(
+                FunctionName=f"{self._stack}-{request.operation.function}",
+                Qualifier=_ALIAS,
+                Payload=json.dumps(_event(request)).encode(),
+            )
+            payload = invoked["Payload"].read()
+        except ClientError as error:
+            return _refused(error)
+        except (EndpointConnectionError, ConnectTimeoutError) as error:
+            raise NoAnswerError(str(error), was_sent=False) from error
+        except BotoCoreError as error:
+            raise NoAnswerError(str(error), was_sent=True) from error
+        if "FunctionError" in invoked:
+            reason = payload[:500].decode("utf-8", "replace")
+            raise NoAnswerError(f"the function failed: {reason}", was_sent=True)
+        answer = json.loads(payload)
+        headers = {name.lower(): given for name, given in (answer.get("headers") or {}).items()}
+        retry_after = seconds_of(headers.get("retry-after"))
+        return Answer(answer["statusCode"], answer.get("body") or "", retry_after)
+
+
+def _event(request: Request) -> dict[str, Any]:
+    """Return what an HTTP API would send to the function, payload format 2.0."""
+    method, path = request.operation.method, request.path
+    return {
+        "version": "2.0",
+        "routeKey": f"{method} {request.operation.route}",
+        "rawPath": path,
+        "rawQueryString": urlencode(request.query),
+        "headers": request.headers,
+        "queryStringParameters": dict(request.query),
+        "pathParameters": dict(request.parameters),
+        "requestContext": {
+            "http": {
+                "method": method,
+                "path": path,
+                "protocol": "HTTP/1.1",
+                "sourceIp": "",
+                "userAgent": "job-retry-client",
+            },
+            "requestId": "",
+            "routeKey": f"{method} {request.operation.route}",
+            "stage": "$default",
+            "timeEpoch": time.time_ns() // 1_000_000,
+        },
+        "body": request.body,
+        "isBase64Encoded": False,
+    }
+
+
+def _refused(error: ClientError) -> Answer:
+    """Return Lambda's own refusal as an answer."""
+    response = error.response
+    code = response["Error"]["Code"]
+    status = response.get("ResponseMetadata", {}).get("HTTPStatusCode", 500)
+    if code in _THROTTLED:
+        status = 429
+    elif code == "ResourceNotFoundException":
+        status = 403  # a job that is not found is 404; this is a function that is not
+    return Answer(status, json.dumps({"title": code, "detail": str(error)}))
