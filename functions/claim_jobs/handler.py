@@ -1,6 +1,7 @@
 """POST /jobs/claim: lease due jobs to a worker."""
 
-from job_retry.api import Response, answer, create_app, read_body, serve
+from job_retry.api import Response, answer, create_app, serve
+from job_retry.reading import read_body
 from job_retry.runtime import engine
 from job_retry.schemas.claim import ClaimBody
 from job_retry.views import claim_view

@@ -1,6 +1,7 @@
 """POST /jobs/{job_id}/complete: end a job with its result."""
 
-from job_retry.api import Response, answer, create_app, read_body, read_id, serve
+from job_retry.api import Response, answer, create_app, read_id, serve
+from job_retry.reading import read_body
 from job_retry.runtime import engine
 from job_retry.schemas.settle import CompleteBody
 from job_retry.views import job_view

@@ -1,6 +1,7 @@
 """POST /jobs: store a new job."""
 
-from job_retry.api import Response, answer, create_app, read_body, read_header, serve
+from job_retry.api import Response, answer, create_app, read_header, serve
+from job_retry.reading import read_body
 from job_retry.runtime import engine
 from job_retry.schemas.enqueue import EnqueueBody
 from job_retry.views import enqueued_view

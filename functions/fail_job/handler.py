@@ -1,6 +1,7 @@
 """POST /jobs/{job_id}/fail: end a run that failed, to be retried or dead."""
 
-from job_retry.api import Response, answer, create_app, read_body, read_id, serve
+from job_retry.api import Response, answer, create_app, read_id, serve
+from job_retry.reading import read_body
 from job_retry.runtime import engine
 from job_retry.schemas.settle import FailBody
 from job_retry.views import job_view

@@ -1,7 +1,8 @@
 """POST /jobs/fail: end up to 25 runs that failed."""
 
-from job_retry.api import Response, answer, create_app, read_batch, serve
+from job_retry.api import Response, answer, create_app, serve
 from job_retry.batching import answer_each, batch_view
+from job_retry.reading import read_batch
 from job_retry.runtime import engine
 from job_retry.schemas.settle import FailItem
 from job_retry.views import settled_view

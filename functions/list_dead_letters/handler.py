@@ -1,6 +1,7 @@
 """GET /dlq: a page of dead jobs."""
 
-from job_retry.api import Response, answer, create_app, read_query, serve
+from job_retry.api import Response, answer, create_app, serve
+from job_retry.reading import read_query
 from job_retry.runtime import engine
 from job_retry.schemas.lists import DeadLettersQuery
 from job_retry.views import list_view

@@ -1,6 +1,7 @@
 """POST /dlq/{job_id}/requeue: give a dead job another chance."""
 
-from job_retry.api import Response, answer, create_app, read_body, read_id, serve
+from job_retry.api import Response, answer, create_app, read_id, serve
+from job_retry.reading import read_body
 from job_retry.runtime import engine
 from job_retry.schemas.requeue import RequeueBody
 from job_retry.views import job_view

@@ -1,6 +1,7 @@
 """PUT /queues/{queue}: change a queue's settings."""
 
-from job_retry.api import Response, answer, create_app, read_body, read_queue_name, serve
+from job_retry.api import Response, answer, create_app, read_queue_name, serve
+from job_retry.reading import read_body
 from job_retry.runtime import engine
 from job_retry.schemas.queue import QueueBody
 from job_retry.views import queue_view

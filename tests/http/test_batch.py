@@ -193,6 +193,93 @@ def test_batches_at_the_same_moment(jobs: Jobs) -> None:
     assert {job["id"] for job in jobs.list(per_page=100)["items"]} == set(made)
 
 
+# -- idempotency_key -------------------------------------------------------------------
+
+
+def test_a_repeated_batch_finds_its_jobs(jobs: Jobs) -> None:
+    items = [new(jobs, payload=number, idempotency_key=f"r{number}") for number in range(3)]
+    made = batch(jobs, "enqueue", items)
+    assert statuses(made) == [201] * 3
+    assert not any("idempotency_key" in result["job"] for result in made)
+    found = batch(jobs, "enqueue", [*items, new(jobs, payload=3, idempotency_key="r3")])
+    assert statuses(found) == [200] * 3 + [201]
+    for first, second in zip(made, found, strict=False):
+        assert second["job"] == {**first["job"], "duplicate": True}
+    assert len(jobs.list()["items"]) == 4
+
+
+def test_a_key_of_a_batch_that_is_reused(jobs: Jobs) -> None:
+    [first] = batch(jobs, "enqueue", [new(jobs, payload=1, idempotency_key="r1")])
+    items = [
+        new(jobs, payload=2, idempotency_key="r1"),
+        new(jobs, payload=1, idempotency_key="r1", job_type="other"),
+        new(jobs, payload=2, idempotency_key="r2"),
+    ]
+    results = batch(jobs, "enqueue", items)
+    assert statuses(results) == [409, 409, 201]
+    for result in results[:2]:
+        assert result["problem"]["code"] == "key_reused"
+        assert result["problem"]["job_id"] == first["job"]["id"]
+
+
+def test_a_key_in_a_batch_is_the_header_of_one_job(jobs: Jobs) -> None:
+    item = new(jobs, idempotency_key="r1")
+    [made] = batch(jobs, "enqueue", [item])
+    sent = {"content-type": "application/json", "Idempotency-Key": "r1"}
+    alone = expect(jobs.api.post("/jobs", new(jobs), headers=sent), 200)
+    assert alone == {**made["job"], "duplicate": True}
+    problem(jobs.api.post("/jobs", item), 422, "invalid_field")  # the header is the way there
+
+
+def test_a_key_in_a_batch_is_remembered_for_a_day(make_server: MakeServer, queue: str) -> None:
+    server = make_server()
+    jobs = Jobs(Api(server.url), queue)
+    item = new(jobs, idempotency_key="r1")
+    [first] = batch(jobs, "enqueue", [item])
+    jobs.done("complete", jobs.claim())
+    server.advance(24 * 3600 - 10)
+    [found] = batch(jobs, "enqueue", [item])
+    assert (found["status"], found["job"]["status"]) == (200, "completed")
+    server.advance(10)
+    [second] = batch(jobs, "enqueue", [item])
+    assert second["status"] == 201
+    assert second["job"]["id"] != first["job"]["id"]
+
+
+def test_a_batch_may_leave_keys_out(jobs: Jobs) -> None:
+    items = [new(jobs), new(jobs, idempotency_key=None), new(jobs, idempotency_key="r1")]
+    for made in (3, 2):
+        results = batch(jobs, "enqueue", items)
+        assert statuses(results).count(201) == made
+    assert len(jobs.list()["items"]) == 5
+
+
+def test_both_keys_of_a_job_in_a_batch(jobs: Jobs) -> None:
+    item = new(jobs, idempotency_key="r1", unique_key="k")
+    [first] = batch(jobs, "enqueue", [item])
+    others = [item, new(jobs, idempotency_key="r1"), new(jobs, unique_key="k")]
+    for result in batch(jobs, "enqueue", others):
+        assert result["status"] == 200
+        assert result["job"]["id"] == first["job"]["id"]
+
+
+@pytest.mark.parametrize("key", ["", "a" * 257, "a\n", "\x00", "a\x7f", "\ud800", 1, True, [], {}])
+def test_junk_keys_in_a_batch(jobs: Jobs, key: object) -> None:
+    results = batch(jobs, "enqueue", [new(jobs), new(jobs, idempotency_key=key)])
+    assert statuses(results) == [201, 422]
+    assert refused(results, 1)[2] == {"idempotency_key"}
+
+
+def test_the_same_batch_twenty_times_at_once(jobs: Jobs) -> None:
+    items = [new(jobs, payload=number, idempotency_key=f"r{number}") for number in range(10)]
+    answers = together([partial(batch, jobs, "enqueue", items)] * 20)
+    for number in range(10):
+        results = [answer[number] for answer in answers]
+        assert sorted(statuses(results)) == [200] * 19 + [201]
+        assert len({result["job"]["id"] for result in results}) == 1
+    assert sorted(job["payload"] for job in jobs.list()["items"]) == list(range(10))
+
+
 # -- claim many ------------------------------------------------------------------------
 
 

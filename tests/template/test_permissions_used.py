@@ -11,8 +11,8 @@ import time
 from importlib.util import module_from_spec, spec_from_file_location
 from typing import TYPE_CHECKING, Any
 
-import boto3
 import pytest
+from botocore.session import get_session
 
 from job_retry import observability, runtime
 from local.template import REPOSITORY
@@ -149,9 +149,10 @@ def stage(
     monkeypatch.setenv("JOBS_TABLE", tables.jobs)
     monkeypatch.setenv("CONTROL_TABLE", tables.control)
     stage = Stage(Guard(template, tables))
-    session = boto3.Session()
-    session.events.register("provide-client-params.dynamodb", stage.guard.check)
-    monkeypatch.setattr(boto3, "DEFAULT_SESSION", session)
+    session = get_session()
+    events = session.get_component("event_emitter")
+    events.register("provide-client-params.dynamodb", stage.guard.check)
+    monkeypatch.setattr(runtime, "get_session", lambda: session)
     # Powertools read the environment when it was imported, in whichever test that was.
     variables = template["Globals"]["Function"]["Environment"]["Variables"]
     metrics = observability.metrics.provider

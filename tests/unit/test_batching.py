@@ -10,7 +10,6 @@ import pytest
 from aws_lambda_powertools.event_handler import APIGatewayHttpResolver
 from aws_lambda_powertools.utilities.data_classes import APIGatewayProxyEventV2
 
-from job_retry.api import read_batch
 from job_retry.batching import answer_each, batch_view
 from job_retry.errors import (
     InvalidFieldError,
@@ -24,6 +23,7 @@ from job_retry.errors import (
 from job_retry.job import NewJob, Status
 from job_retry.json_text import MAX_DEPTH, JsonText
 from job_retry.parallel import THREADS
+from job_retry.reading import read_batch
 from job_retry.schemas.enqueue import EnqueueBody
 from job_retry.schemas.settle import CompleteItem, FailItem
 from job_retry.views import enqueued_briefly_view, settled_view

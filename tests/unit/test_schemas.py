@@ -13,11 +13,11 @@ from job_retry.claiming import ClaimRequest
 from job_retry.clock import MAX_MOMENT, MAX_SECONDS
 from job_retry.errors import TooLargeError
 from job_retry.job import NewJob, Status
-from job_retry.json_text import JsonText
+from job_retry.json_text import MAX_DOCUMENT_BYTES, JsonText
 from job_retry.listing import ListRequest
 from job_retry.schemas.claim import ClaimBody
-from job_retry.schemas.enqueue import EnqueueBody
-from job_retry.schemas.fields import MAX_DOCUMENT_BYTES, MAX_PROGRESS_BYTES, Body, NoBody
+from job_retry.schemas.enqueue import EnqueueBody, EnqueueItem
+from job_retry.schemas.fields import MAX_PROGRESS_BYTES, Body
 from job_retry.schemas.lists import DeadLettersQuery, ListQuery
 from job_retry.schemas.requeue import RequeueBody
 from job_retry.schemas.settle import CompleteBody, FailBody, HeartbeatBody, ReleaseBody
@@ -27,13 +27,13 @@ YEAR = 365 * 24 * 3600
 
 NEEDED: dict[type[Body], dict[str, Any]] = {
     EnqueueBody: {"job_type": "mail"},
+    EnqueueItem: {"job_type": "mail"},
     ClaimBody: {},
     CompleteBody: {},
     FailBody: {"error": "boom"},
     HeartbeatBody: {},
     ReleaseBody: {},
     RequeueBody: {},
-    NoBody: {},
     ListQuery: {},
     DeadLettersQuery: {},
 }
@@ -382,6 +382,14 @@ def test_all_of_enqueue() -> None:
         "jitter": 0.0,
     }
     assert read(EnqueueBody, **asked).new_job() == NewJob(**asked)
+
+
+def test_a_job_of_a_batch_names_its_own_key() -> None:
+    new = read(EnqueueItem, idempotency_key="r1").new_job()
+    assert new == NewJob(job_type="mail", idempotency_key="r1")
+    assert read(EnqueueItem, idempotency_key=None).new_job() == NewJob(job_type="mail")
+    assert refused(EnqueueItem, idempotency_key="a\n") == {"idempotency_key"}
+    assert refused(EnqueueBody, idempotency_key="r1") == {"idempotency_key"}
 
 
 def test_null_where_nothing_is_wished() -> None:

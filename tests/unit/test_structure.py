@@ -1,6 +1,7 @@
-"""Imports point one way: functions → api and schemas → engine → store → the pure modules."""
+"""Imports point one way: functions → api and bodies → engine → store → the pure modules."""
 
 import ast
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,10 +24,11 @@ PURE = {
     "errors",
     "ids",
     "clock",
+    "names",
     "json_text",
     "unique",
 }
-SDK = {"boto3", "botocore", "mypy_boto3_dynamodb"}
+SDK = {"botocore", "mypy_boto3_dynamodb"}
 
 
 def imports(path: Path) -> Iterator[str]:
@@ -71,9 +73,9 @@ def test_each_library_has_its_place(name: str) -> None:
     used = packages(MODULES[name])
     if not (name.startswith("dynamo") or name == "runtime"):
         assert not used & SDK
-    if not (name.startswith("schemas.") or name == "api"):
+    if not (name.startswith("schemas.") or name == "bodies"):
         assert "pydantic" not in used
-    if name not in {"api", "observability"}:
+    if name not in {"api", "reading", "observability"}:
         assert "aws_lambda_powertools" not in used
 
 
@@ -97,13 +99,27 @@ def test_the_engine_knows_nothing_of_its_edges(name: str) -> None:
 def test_what_makes_a_cold_start_slow_is_nowhere(path: Path) -> None:
     dotted = set(imports(path))
     assert not {name for name in dotted if "racer" in name or ".parser" in name}
-    assert "boto3.resource" not in dotted
-    attributes = {
-        f"{node.value.id}.{node.attr}"
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
-    }
-    assert not attributes & {"boto3.resource", "session.resource"}
+    assert "boto3" not in packages(path)
+
+
+WITHOUT_BODY = ["get_job", "get_queue", "cancel_job", "delete_job", "expire_leases"]
+
+
+@pytest.mark.parametrize("name", WITHOUT_BODY)
+def test_a_function_that_reads_no_body_starts_without_pydantic(name: str) -> None:
+    script = "import sys, handler; sys.exit('pydantic' in sys.modules)"
+    path = [f"functions/{name}", "layers/core"]
+    environment = {"PYTHONPATH": ":".join(str(REPOSITORY / each) for each in path)}
+    done = subprocess.run([sys.executable, "-c", script], env=environment, check=False)
+    assert done.returncode == 0
+
+
+CHECKING = sorted(name for name in MODULES if name == "bodies" or name.startswith("schemas"))
+
+
+@pytest.mark.parametrize("name", CHECKING)
+def test_what_is_asked_is_checked_without_http(name: str) -> None:
+    assert not own(MODULES[name]) & {"api", "reading", "problems", "runtime", "observability"}
 
 
 @pytest.mark.parametrize("path", HANDLERS, ids=lambda path: path.parent.name)

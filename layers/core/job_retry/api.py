@@ -3,14 +3,12 @@
 import re
 from base64 import b64decode
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from typing import Any
 
 from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
 from aws_lambda_powertools.event_handler.exceptions import NotFoundError
 from aws_lambda_powertools.utilities.typing import LambdaContext
-from pydantic import ValidationError
 
-from job_retry import json_text
 from job_retry.errors import (
     InvalidFieldError,
     InvalidJsonError,
@@ -21,11 +19,11 @@ from job_retry.errors import (
     TooLargeError,
 )
 from job_retry.ids import MAX_ID
-from job_retry.json_text import JsonText
+from job_retry.json_text import MAX_BODY, JsonText, members, render
+from job_retry.names import QUEUE, QUEUE_WORDS
 from job_retry.observability import flush, logger
 from job_retry.problems import problem, problem_of
 from job_retry.runtime import warm_up
-from job_retry.schemas.fields import QUEUE, QUEUE_WORDS, Body
 
 PREFIX = "/api:job-retry"
 """Every route is there again under this, the seed's own spelling."""
@@ -33,23 +31,20 @@ PREFIX = "/api:job-retry"
 __all__ = [
     "Response",  # for the handlers, which so load this package first
     "answer",
+    "body_text",
     "create_app",
     "no_content",
-    "read_batch",
-    "read_body",
     "read_header",
     "read_id",
-    "read_query",
+    "read_no_body",
     "read_queue_name",
     "serve",
 ]
 
 Handler = Callable[[dict[str, Any], LambdaContext], dict[str, Any]]
-B = TypeVar("B", bound=Body)
 
 _RETRY_AFTER_SECONDS = 1
 
-_MAX_BATCH_BODY = 6_000_000  # about what Lambda takes
 _SHOWN_DIGITS = 32  # of an id that no job can have
 
 _INTEGER = re.compile(r"-?[0-9]+")
@@ -82,50 +77,40 @@ def serve(app: APIGatewayHttpResolver) -> Handler:
     return lambda_handler
 
 
-def read_body(app: APIGatewayHttpResolver, model: type[B]) -> B:
-    """Return the request's body, checked.
+def body_text(app: APIGatewayHttpResolver, limit: int) -> str:
+    """Return the body's JSON; an empty one stands for an empty object.
+
+    Args:
+        app: the resolver that has the request.
+        limit: characters that it may have.
+
+    Raises:
+        MediaTypeError, InvalidJsonError, TooLargeError: it is not acceptable.
+    """
+    event = app.current_event
+    text = event.body or ""
+    if len(text) > limit:
+        raise TooLargeError("body", len(text), limit)
+    if event.is_base64_encoded:
+        text = _decode(text)
+    if not text.strip(" \t\r\n"):
+        return "{}"
+    _check_media_type(event.headers)
+    return text
+
+
+def read_no_body(app: APIGatewayHttpResolver) -> None:
+    """Make sure that a request that needs no body has none, or an empty object.
 
     Raises:
         MediaTypeError, InvalidJsonError, InvalidFieldError, TooLargeError: it is not
             acceptable.
     """
-    return _checked(model, json_text.members(_body_text(app, model.max_body)))
-
-
-def read_batch(
-    app: APIGatewayHttpResolver, model: type[B], *, most: int
-) -> list[B | JobRetryError]:
-    """Return what is asked for each job of a batch, checked, or what is wrong with it.
-
-    Args:
-        app: the resolver that has the request.
-        model: what stands for each job in the array ``jobs``.
-        most: how many there may be.
-
-    Raises:
-        MediaTypeError, InvalidJsonError, InvalidFieldError, TooLargeError: the batch as a
-            whole is not acceptable.
-    """
-    if read_header(app, "idempotency-key") is not None:
-        raise InvalidFieldError("Idempotency-Key", "is for one job: give each a unique_key")
-    # the batch itself is two levels more
-    members = json_text.members(_body_text(app, _MAX_BATCH_BODY), json_text.MAX_DEPTH + 2)
-    unknown = [(name, "is unknown") for name in members if name != "jobs"]
+    unknown = [
+        (name, "Extra inputs are not permitted") for name in members(body_text(app, MAX_BODY))
+    ]
     if unknown:
         raise InvalidFieldError(*unknown[0], *unknown[1:])
-    jobs = json_text.elements(members.get("jobs", JsonText("null")), "jobs")
-    if not 1 <= len(jobs) <= most:
-        raise InvalidFieldError("jobs", f"must have 1 to {most} elements")
-    return [_checked_or_error(model, job) for job in jobs]
-
-
-def read_query(app: APIGatewayHttpResolver, model: type[B]) -> B:
-    """Return the request's query string, checked.
-
-    Raises:
-        InvalidFieldError: it is not acceptable.
-    """
-    return _validated(model, app.current_event.query_string_parameters or {})
 
 
 def read_id(text: str) -> int:
@@ -169,49 +154,6 @@ def no_content() -> Response[str]:
     return Response(204)
 
 
-def _body_text(app: APIGatewayHttpResolver, limit: int) -> str:
-    """Return the body's JSON; an empty one stands for an empty object."""
-    event = app.current_event
-    text = event.body or ""
-    if len(text) > limit:
-        raise TooLargeError("body", len(text), limit)
-    if event.is_base64_encoded:
-        text = _decode(text)
-    if not text.strip(" \t\r\n"):
-        return "{}"
-    _check_media_type(event.headers)
-    return text
-
-
-def _checked(model: type[B], members: Mapping[str, JsonText]) -> B:
-    return _validated(
-        model,
-        {
-            name: member if name in model.json_texts else json_text.value(member)
-            for name, member in members.items()
-        },
-    )
-
-
-def _checked_or_error(model: type[B], text: JsonText) -> B | JobRetryError:
-    try:
-        return _checked(model, json_text.members(text))
-    except JobRetryError as error:
-        return error
-
-
-def _validated(model: type[B], given: Mapping[str, object]) -> B:
-    try:
-        return model.model_validate(given)
-    except ValidationError as error:
-        errors = error.errors(include_url=False, include_context=False, include_input=False)
-        fields = [
-            (".".join(map(str, each["loc"])) or "body", each["msg"].removeprefix("Value error, "))
-            for each in errors
-        ]
-        raise InvalidFieldError(*fields[0], *fields[1:]) from None
-
-
 def _decode(body: str) -> str:
     try:
         return b64decode(body, validate=True).decode("utf-8")
@@ -237,7 +179,7 @@ def _problem(
     return Response(
         int(str(members["status"])),
         content_type="application/problem+json",
-        body=json_text.render(members),
+        body=render(members),
         headers=headers,
     )
 

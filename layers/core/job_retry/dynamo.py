@@ -40,7 +40,8 @@ _HISTORY_BYTES = 2_000_000  # of errors that are read at once
 _CLAIM = (
     "SET #status = :running, status_lane = :status_lane, run_after = :now + {lease_ms}, "
     "run_lease_ms = {lease_ms}, attempts = attempts + :one, lease_token = :lease_token, "
-    "claimed_by = :claimed_by, last_attempted_at = :now, updated_at = :now"
+    "claimed_by = :claimed_by, last_attempted_at = :now, updated_at = :now "
+    "REMOVE later"
 )
 # The index row may lag: only the record says whether the job still waits, and whether it
 # is due: a retry that was queued again for later is not.
@@ -67,7 +68,7 @@ class DynamoStore(DynamoControl):
         """Keep jobs in two tables.
 
         Args:
-            client: of boto3, configured with the retries that are wanted.
+            client: of botocore, configured with the retries that are wanted.
             jobs_table: its name.
             control_table: its name.
             pause: waits for some seconds, where a batch was left undone.

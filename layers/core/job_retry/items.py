@@ -34,7 +34,7 @@ ATTEMPT = "attempt#"
 
 # Fields of Job that do not stand under their own name alone.
 _ATTRIBUTES: dict[str, tuple[str, ...]] = {
-    "status": ("status", "status_lane"),
+    "status": ("status", "status_lane", "later"),
     "lane": ("lane", "status_lane"),
     "result": ("result", "result_bytes", "result_part"),
     "run_lease_seconds": ("run_lease_ms",),
@@ -67,6 +67,7 @@ def job_to_item(job: Job) -> Item:
     """Return a job's record; what is None is left out."""
     payload, result = job.payload, job.result
     optional: dict[str, Value | None] = {
+        "later": {"BOOL": True} if _is_queued_for_later(job) else None,
         "payload": _inline(payload),
         "payload_bytes": number(payload.size) if payload.part else None,
         "max_backoff_seconds": _number_or_none(job.max_backoff_seconds),
@@ -109,6 +110,15 @@ def job_to_item(job: Job) -> Item:
         "enqueue_token": string(job.enqueue_token),
         **{name: value for name, value in optional.items() if value is not None},
     }
+
+
+def _is_queued_for_later(job: Job) -> bool:
+    """Say whether a job was not due yet when it was queued.
+
+    Nothing writes a queued job without moving it on, so ``updated_at`` is that moment.
+    Filters of the table's stream, which know no present moment, go by the attribute.
+    """
+    return job.status is Status.QUEUED and job.run_after > job.updated_at
 
 
 def job_from_item(item: Mapping[str, Any]) -> Job:

@@ -19,6 +19,13 @@ from job_retry.errors import InvalidFieldError, InvalidJsonError
 MAX_DEPTH = 500
 """Arrays and objects inside each other; deeper, common JSON parsers give up in turn."""
 
+MAX_DOCUMENT_BYTES = 256 * 1024
+"""Of a payload or a result, in UTF-8."""
+
+MAX_BODY = 7 * MAX_DOCUMENT_BYTES
+"""Characters of a body that has one: the largest with all its characters escaped (six to one)
+and a little more. What is larger would only keep the parser busy."""
+
 # One for all: json.dumps would make one for each field of each job.
 _ENCODE = json.JSONEncoder(separators=(",", ":")).encode
 

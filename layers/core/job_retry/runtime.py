@@ -7,10 +7,10 @@ import logging
 import os
 from functools import cache
 from random import SystemRandom
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
-import boto3
 from botocore.config import Config
+from botocore.session import get_session
 
 from job_retry.clock import system_clock
 from job_retry.dynamo import DynamoStore
@@ -20,6 +20,8 @@ from job_retry.parallel import THREADS
 from job_retry.settings import Settings
 
 if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
     from job_retry.clock import Clock
 
 _CLIENT = Config(
@@ -29,6 +31,9 @@ _CLIENT = Config(
     read_timeout=3,
     retries={"mode": "standard", "total_max_attempts": 4},
     max_pool_connections=THREADS,
+    # The store alone makes the parameters, whose form its tests have checked: DynamoDB checks
+    # them again anyway.
+    parameter_validation=False,
 )
 
 # Its line about found credentials, at each cold start, is no news.
@@ -63,9 +68,14 @@ def _now() -> int:
 def engine() -> Engine:
     """Return the process's engine, with one DynamoDB client."""
     settings = Settings.from_environment(os.environ)
-    client = boto3.client("dynamodb", endpoint_url=settings.endpoint_url, config=_CLIENT)
+    # boto3 would make the same client; importing it is a twentieth of a cold start.
+    client = get_session().create_client(
+        "dynamodb", endpoint_url=settings.endpoint_url, config=_CLIENT
+    )
     store = DynamoStore(
-        client, jobs_table=settings.jobs_table, control_table=settings.control_table
+        cast("DynamoDBClient", client),
+        jobs_table=settings.jobs_table,
+        control_table=settings.control_table,
     )
     return Engine(
         store,

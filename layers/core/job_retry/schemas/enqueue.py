@@ -1,4 +1,4 @@
-"""POST /jobs."""
+"""POST /jobs, and each job of POST /jobs/batch."""
 
 from typing import Annotated, ClassVar, Self
 
@@ -7,9 +7,8 @@ from pydantic import Field, model_validator
 from job_retry.errors import InvalidFieldError
 from job_retry.job import NewJob
 from job_retry.json_text import JsonText
+from job_retry.names import KEY, KEY_WORDS
 from job_retry.schemas.fields import (
-    KEY,
-    KEY_WORDS,
     BackoffSeconds,
     Body,
     DelaySeconds,
@@ -58,5 +57,11 @@ class EnqueueBody(Body):
         """
         if idempotency_key is not None and not KEY.fullmatch(idempotency_key):
             raise InvalidFieldError("Idempotency-Key", f"must be {KEY_WORDS}")
-        given = {name: given for name, given in self if given is not None}
-        return NewJob(**given, idempotency_key=idempotency_key)
+        given = {"idempotency_key": idempotency_key, **dict(self)}
+        return NewJob(**{name: value for name, value in given.items() if value is not None})
+
+
+class EnqueueItem(EnqueueBody):
+    """One job of a batch: no header is its own, so it has its key in the body."""
+
+    idempotency_key: UniqueKey | None = None

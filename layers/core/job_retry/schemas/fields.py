@@ -17,9 +17,9 @@ from job_retry.backoff import MAX_DELAY_SECONDS
 from job_retry.clock import MAX_MOMENT, MAX_SECONDS, from_rfc3339
 from job_retry.errors import TooLargeError
 from job_retry.ids import MAX_ID
-from job_retry.json_text import JsonText
+from job_retry.json_text import MAX_BODY, MAX_DOCUMENT_BYTES, JsonText
+from job_retry.names import KEY, KEY_WORDS, QUEUE, QUEUE_WORDS
 
-MAX_DOCUMENT_BYTES = 256 * 1024
 MAX_PROGRESS_BYTES = 1024
 _MAX_LEASE_SECONDS = 12 * 3600
 
@@ -29,19 +29,13 @@ class Body(BaseModel):
 
     Attributes:
         json_texts: fields that stay JSON text.
-        max_body: characters that it may have. By default the largest payload with all its
-            characters escaped (six to one) and a little more: what is larger would only keep
-            the parser busy.
+        max_body: characters that it may have.
     """
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
     json_texts: ClassVar[frozenset[str]] = frozenset()
-    max_body: ClassVar[int] = 7 * MAX_DOCUMENT_BYTES
-
-
-class NoBody(Body):
-    """The body of a request that needs none: empty, or an empty object."""
+    max_body: ClassVar[int] = MAX_BODY
 
 
 def _moment(given: object) -> object:
@@ -89,13 +83,6 @@ def _like(pattern: re.Pattern[str], words: str) -> AfterValidator:
 def _name(characters: str, words: str) -> AfterValidator:
     return _like(re.compile(f"{characters}{{1,128}}"), f"1 to 128 {words}")
 
-
-KEY = re.compile(r"[^\x00-\x1f\x7f-\x9f\ud800-\udfff]{1,256}")
-KEY_WORDS = "1 to 256 characters, none a control character"
-
-
-QUEUE = re.compile(r"[A-Za-z0-9._-]{1,128}")
-QUEUE_WORDS = "1 to 128 letters, digits, '.', '_' or '-'"
 
 Queue = Annotated[str, _like(QUEUE, QUEUE_WORDS)]
 JobType = Annotated[str, _name(r"[A-Za-z0-9._:/-]", "letters, digits, '.', '_', '-', ':' or '/'")]

@@ -1,0 +1,90 @@
+"""From a request's text to a checked model, however the request came.
+
+What is wrong is said with the domain's own errors; where the text comes from is the caller's
+affair.
+"""
+
+from collections.abc import Mapping
+from typing import TypeVar
+
+from pydantic import ValidationError
+
+from job_retry import json_text
+from job_retry.errors import InvalidFieldError, JobRetryError
+from job_retry.json_text import JsonText
+from job_retry.schemas.fields import Body
+
+B = TypeVar("B", bound=Body)
+
+
+def body_from(text: str, model: type[B]) -> B:
+    """Return a body, checked.
+
+    Args:
+        text: its JSON.
+        model: what it is to be.
+
+    Raises:
+        InvalidJsonError, InvalidFieldError, TooLargeError: it is not acceptable.
+    """
+    return _checked(json_text.members(text), model)
+
+
+def batch_from(text: str, model: type[B], *, most: int) -> list[B | JobRetryError]:
+    """Return what is asked for each job of a batch, checked, or what is wrong with it.
+
+    Args:
+        text: the JSON of an object whose one member, ``jobs``, is an array.
+        model: what stands for each job in it.
+        most: how many there may be.
+
+    Raises:
+        InvalidJsonError, InvalidFieldError: the batch as a whole is not acceptable.
+    """
+    # the batch itself is two levels more
+    members = json_text.members(text, json_text.MAX_DEPTH + 2)
+    unknown = [(name, "is unknown") for name in members if name != "jobs"]
+    if unknown:
+        raise InvalidFieldError(*unknown[0], *unknown[1:])
+    jobs = json_text.elements(members.get("jobs", JsonText("null")), "jobs")
+    if not 1 <= len(jobs) <= most:
+        raise InvalidFieldError("jobs", f"must have 1 to {most} elements")
+    return [_body_or_error(job, model) for job in jobs]
+
+
+def query_from(given: Mapping[str, object], model: type[B]) -> B:
+    """Return a query, checked.
+
+    Args:
+        given: its values by name.
+        model: what it is to be.
+
+    Raises:
+        InvalidFieldError: it is not acceptable.
+    """
+    try:
+        return model.model_validate(given)
+    except ValidationError as error:
+        errors = error.errors(include_url=False, include_context=False, include_input=False)
+        fields = [
+            (".".join(map(str, each["loc"])) or "body", each["msg"].removeprefix("Value error, "))
+            for each in errors
+        ]
+        raise InvalidFieldError(*fields[0], *fields[1:]) from None
+
+
+def _checked(members: Mapping[str, JsonText], model: type[B]) -> B:
+    return query_from(
+        {
+            name: member if name in model.json_texts else json_text.value(member)
+            for name, member in members.items()
+        },
+        model,
+    )
+
+
+def _body_or_error(text: JsonText, model: type[B]) -> B | JobRetryError:
+    try:
+        return body_from(text, model)
+    except JobRetryError as error:
+        return error
