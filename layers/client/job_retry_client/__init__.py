@@ -18,9 +18,12 @@ from job_retry_client.errors import (
     TooLargeError,
     WrongStatusError,
 )
-from job_retry_client.models import Attempt, Claim, Job, NewJob, Page, TransactItems
+from job_retry_client.models import Attempt, Claim, Failure, Job, NewJob, Page, TransactItems
 from job_retry_client.queue import JobQueue
 from job_retry_client.retries import Retries
+from job_retry_client.worker.context import JobContext
+from job_retry_client.worker.outcomes import Discard, RetryIn, Snooze
+from job_retry_client.worker.worker import Worker
 
 __all__ = [
     "AnswerError",
@@ -28,8 +31,11 @@ __all__ = [
     "BatchError",
     "Claim",
     "ConflictError",
+    "Discard",
+    "Failure",
     "InvalidRequestError",
     "Job",
+    "JobContext",
     "JobNotFoundError",
     "JobQueue",
     "JobQueueError",
@@ -42,9 +48,12 @@ __all__ = [
     "QueueBusyError",
     "QueueNotFoundError",
     "Retries",
+    "RetryIn",
     "ServerError",
+    "Snooze",
     "TooCostlyError",
     "TooLargeError",
     "TransactItems",
+    "Worker",
     "WrongStatusError",
 ]

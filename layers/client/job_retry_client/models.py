@@ -141,6 +141,15 @@ class NewJob:
 
 
 @dataclass(frozen=True)
+class Failure:
+    """Why a run failed, and what is to become of the job; as `JobQueue.fail` has it."""
+
+    error: str
+    retry_in_seconds: int | None = None
+    retry: bool = True
+
+
+@dataclass(frozen=True)
 class Claim:
     """What a claim brought; true if that is anything.
 

@@ -17,9 +17,9 @@ from job_retry_client.errors import (
     error_of,
 )
 from job_retry_client.json_text import dump, dump_given, load_object
-from job_retry_client.models import Claim, Job, NewJob, Page, TransactItems
+from job_retry_client.models import Claim, Failure, Job, NewJob, Page, TransactItems
 from job_retry_client.retries import Retries, send
-from job_retry_client.transports.base import Request, TransactTransport
+from job_retry_client.transports.base import FlushTransport, Request, TransactTransport
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -323,13 +323,13 @@ class JobQueue:
         bodies = [_settlement(job, {"result": result}) for job, result in jobs]
         return send_all(self._batch(operations.COMPLETE_MANY, _MOST_SETTLED), bodies)
 
-    def fail_many(self, jobs: Iterable[tuple[Job, str]]) -> list[Job | JobQueueError]:
+    def fail_many(self, jobs: Iterable[tuple[Job, Failure]]) -> list[Job | JobQueueError]:
         """End many runs that failed, 25 in a request.
 
         Returns:
             The job or the error of each, in order.
         """
-        bodies = [_settlement(job, {"error": error}) for job, error in jobs]
+        bodies = [_settlement(job, vars(failure)) for job, failure in jobs]
         return send_all(self._batch(operations.FAIL_MANY, _MOST_SETTLED), bodies)
 
     # -- people ------------------------------------------------------------------------
@@ -427,6 +427,11 @@ class JobQueue:
             cursor = page.next_cursor
             if cursor is None:
                 return
+
+    def flush(self) -> None:
+        """Write what the way to the queue has gathered, such as metrics, before a pause."""
+        if isinstance(self.transport, FlushTransport):
+            self.transport.flush()
 
     def list(
         self,

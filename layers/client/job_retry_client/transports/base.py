@@ -87,6 +87,15 @@ class TransactTransport(Transport, Protocol):
         ...
 
 
+@runtime_checkable
+class FlushTransport(Transport, Protocol):
+    """A way that gathers something which is to be written now and then."""
+
+    def flush(self) -> None:
+        """Write it."""
+        ...
+
+
 def seconds_of(retry_after: str | None) -> float | None:
     """Read a Retry-After header; None where it is missing or says a date."""
     try:

@@ -54,6 +54,12 @@ class InProcessTransport:
             raise NoAnswerError(f"{type(error).__name__}: {error}", was_sent=True) from error
         return Answer(answer.status, answer.body, answer.retry_after_seconds)
 
+    def flush(self) -> None:
+        """Write the metrics of what was done."""
+        from job_retry.observability import flush  # noqa: PLC0415 - as above
+
+        flush()
+
     def transact(self, body: str) -> TransactItems:
         """Return a job's writes for a transaction, given what ``POST /jobs`` takes.
 

@@ -1,0 +1,1 @@
+"""Workers: programs that claim jobs and work on them."""

@@ -1,0 +1,95 @@
+"""A worker inside a Lambda function, which has only so much time."""
+
+from __future__ import annotations
+
+import logging
+import math
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from job_retry_client.models import Failure
+from job_retry_client.worker.crew import ClaimPlan, Crew
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from job_retry_client.queue import JobQueue
+    from job_retry_client.worker.crew import Settings
+    from job_retry_client.worker.handlers import Handlers
+
+_LAST_SECONDS = 2.0  # of an invocation, to tell the queue how it went
+_LEASE_MARGIN_SECONDS = 1
+
+_logger = logging.getLogger("job_retry_client.worker")
+
+
+class LambdaWorker:
+    """What Lambda calls; see `Worker.lambda_handler`."""
+
+    def __init__(
+        self,
+        queue: JobQueue,
+        handlers: Handlers,
+        settings: Settings,
+        job_types: Callable[[], Sequence[str] | None],
+        max_seconds: float,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._queue = queue
+        self._handlers = handlers
+        self._settings = settings
+        self._job_types = job_types
+        self._max_seconds = max_seconds
+        self._clock = clock
+
+    def __call__(self, _event: Any, context: Any) -> dict[str, Any]:
+        """Work, and return how many jobs came to what, and why it ended: ``idle`` or ``time``."""
+        ends_at = self._clock() + context.get_remaining_time_in_millis() / 1000 - _LAST_SECONDS
+        is_short = False
+
+        def plan() -> ClaimPlan | None:
+            nonlocal is_short
+            found = self._plan(ends_at - self._clock())
+            is_short = found is None
+            return found
+
+        crew = Crew(
+            self._queue,
+            self._handlers,
+            replace(self._settings, worker_id=_name(context)),
+            plan,
+            ends_at=ends_at,
+            # The leases end when the invocation does: nothing to renew, and nobody waits for
+            # long if it is cut off.
+            renews_leases=False,
+            of_unfinished=Failure(
+                "the handler was not done when the Lambda function's time was up"
+            ),
+            clock=self._clock,
+        )
+        crew.work(until_idle=True)
+        self._handlers.event_loop.close()
+        self._queue.flush()
+        counts = dict(crew.ledger.counts)
+        summary = {**counts, "ended_by": "time" if is_short else "idle"}
+        _logger.info("%s", summary)
+        return summary
+
+    def _plan(self, rest: float) -> ClaimPlan | None:
+        """Claim what can be done in the time that is left, in seconds."""
+        wanted = self._job_types()
+        known = self._handlers.job_types
+        fitting = [
+            each for each in known if self._handlers.max_seconds(each, self._max_seconds) <= rest
+        ]
+        if not fitting:
+            return None
+        lease = math.ceil(rest + _LAST_SECONDS) + _LEASE_MARGIN_SECONDS
+        return ClaimPlan(wanted if len(fitting) == len(known) else fitting, lease)
+
+
+def _name(context: Any) -> str:
+    """Return what people find the invocation's log by."""
+    name = getattr(context, "log_stream_name", None) or getattr(context, "function_name", "lambda")
+    return str(name)[-128:]

@@ -1,0 +1,102 @@
+"""Which function works on which type of job, and what stands around it."""
+
+from __future__ import annotations
+
+import inspect
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from job_retry_client.worker.context import JobContext
+from job_retry_client.worker.coroutines import EventLoop
+from job_retry_client.worker.outcomes import Released, outcome_of_error, outcome_of_result
+
+if TYPE_CHECKING:
+    from job_retry_client.worker.outcomes import Outcome
+
+Handler: TypeAlias = Callable[[JobContext], Any]
+"""Works on a job; what it returns is the job's result. It may be a coroutine function."""
+
+Middleware: TypeAlias = Callable[[JobContext, Handler], Any]
+"""Stands around a run: calls the handler that it is given, and returns what that returns."""
+
+_UNKNOWN_DELAY_SECONDS = 60
+
+_logger = logging.getLogger("job_retry_client.worker")
+
+
+@dataclass(frozen=True)
+class Registered:
+    """A handler, and the seconds that it takes at most; None if that is not known."""
+
+    handler: Handler
+    max_seconds: float | None
+
+
+class Handlers:
+    """The handlers of a worker, by job type, and its middleware."""
+
+    def __init__(self) -> None:
+        self._registered: dict[str, Registered] = {}
+        self._middleware: list[Middleware] = []
+        self._missed: set[str] = set()
+        self.event_loop = EventLoop()
+
+    @property
+    def job_types(self) -> list[str]:
+        """The types that there is a handler for."""
+        return list(self._registered)
+
+    def add(self, job_type: str, registered: Registered) -> None:
+        """Register a handler.
+
+        Raises:
+            ValueError: the type has one.
+        """
+        if job_type in self._registered:
+            raise ValueError(f"job type {job_type!r} has a handler already")
+        self._registered[job_type] = registered
+
+    def add_middleware(self, middleware: Middleware) -> None:
+        """Let something stand around each run; what was added first is outermost."""
+        self._middleware.append(middleware)
+
+    def max_seconds(self, job_type: str, default: float) -> float:
+        """Return what a run of this type takes at most, in seconds."""
+        found = self._registered.get(job_type)
+        return default if found is None or found.max_seconds is None else found.max_seconds
+
+    def run(self, context: JobContext) -> Outcome:
+        """Work on a job, and return what became of it; nothing is raised."""
+        found = self._registered.get(context.job.job_type)
+        if found is None:
+            return self._miss(context.job.job_type)
+        call = self._driven(found.handler)
+        for middleware in reversed(self._middleware):
+            call = _around(middleware, call)
+        try:
+            return outcome_of_result(call(context))
+        except BaseException as error:  # noqa: BLE001 - SystemExit, too, is a failed run
+            return outcome_of_error(error)
+
+    def _driven(self, handler: Handler) -> Handler:
+        def call(context: JobContext) -> Any:
+            result = handler(context)
+            return self.event_loop.run(result, context) if inspect.iscoroutine(result) else result
+
+        return call
+
+    def _miss(self, job_type: str) -> Outcome:
+        if job_type not in self._missed:
+            self._missed.add(job_type)
+            _logger.error(
+                "no handler for job type %r: its jobs are given back, every %d s",
+                job_type,
+                _UNKNOWN_DELAY_SECONDS,
+            )
+        return Released(_UNKNOWN_DELAY_SECONDS)
+
+
+def _around(middleware: Middleware, call: Handler) -> Handler:
+    return lambda context: middleware(context, call)

@@ -1,0 +1,116 @@
+"""How many jobs a worker has in hand, for all its threads to see and wait for."""
+
+from __future__ import annotations
+
+from collections import Counter
+from threading import Condition
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from job_retry_client.worker.context import JobContext
+
+
+_MOST = 25  # jobs of a claim
+_LINGER_SECONDS = 0.005
+
+
+class Ledger:
+    """The runs of a worker: those going on, and those whose outcome the queue is to be told.
+
+    Args:
+        concurrency: runs at a time.
+    """
+
+    def __init__(self, concurrency: int) -> None:
+        self._concurrency = concurrency
+        self._changed = Condition()
+        self._running: set[JobContext] = set()
+        self._untold = 0
+        self.counts: Counter[str] = Counter()
+
+    @property
+    def running(self) -> int:
+        """How many handlers are at work."""
+        return len(self._running)
+
+    def start(self, context: JobContext) -> None:
+        """Note that a run begins."""
+        with self._changed:
+            self._running.add(context)
+
+    def finish(self, context: JobContext, *, is_to_be_told: bool) -> None:
+        """Note that a handler is done, and whether the queue waits for its outcome."""
+        with self._changed:
+            self._running.discard(context)
+            self._untold += is_to_be_told
+            self._changed.notify_all()
+
+    def told(self, what: str) -> None:
+        """Note that the queue knows an outcome, or that it is given up."""
+        with self._changed:
+            self._untold -= 1
+            self.counts[what] += 1
+            self._changed.notify_all()
+
+    def count(self, what: str) -> None:
+        """Note something that happened to a job."""
+        with self._changed:
+            self.counts[what] += 1
+
+    def wake(self) -> None:
+        """Let those who wait look again."""
+        with self._changed:
+            self._changed.notify_all()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is in hand: no run, and no outcome to be told."""
+        return not (self._running or self._untold)
+
+    def left(self) -> list[JobContext]:
+        """Return the runs that go on."""
+        with self._changed:
+            return list(self._running)
+
+    def wait_for_room(self, may_wait: Callable[[], bool], seconds: float | None) -> int:
+        """Wait until jobs may be claimed, and return how many; it may be 0 all the same.
+
+        Where there is a little, it waits a few milliseconds for more: jobs that were claimed
+        together often end together, and can then be followed by one claim. Outcomes that pile
+        up, because the queue cannot be told, take room as well.
+
+        Args:
+            may_wait: is asked again after `wake`.
+            seconds: to wait at most; None for no limit.
+        """
+        with self._changed:
+            if self._changed.wait_for(lambda: self._room > 0 or not may_wait(), seconds):
+                enough = min(self._concurrency, _MOST)
+                self._changed.wait_for(
+                    lambda: self._room >= enough or not may_wait(), _LINGER_SECONDS
+                )
+            return max(self._room, 0) if may_wait() else 0
+
+    def wait_for_change(self, may_wait: Callable[[], bool], seconds: float | None) -> None:
+        """Wait until a run ends or an outcome is told."""
+        with self._changed:
+            before = (len(self._running), self._untold)
+            self._changed.wait_for(
+                lambda: (len(self._running), self._untold) != before or not may_wait(), seconds
+            )
+
+    def wait_until_empty(self, may_wait: Callable[[], bool], seconds: float | None) -> None:
+        """Wait until nothing is in hand."""
+        with self._changed:
+            self._changed.wait_for(lambda: self.is_empty or not may_wait(), seconds)
+
+    def wait_until_told(self, seconds: float) -> None:
+        """Wait until the queue has been told all that it is to be told."""
+        with self._changed:
+            self._changed.wait_for(lambda: not self._untold, seconds)
+
+    @property
+    def _room(self) -> int:
+        return self._concurrency - max(len(self._running), self._untold - self._concurrency)

@@ -1,0 +1,108 @@
+"""What became of a run: from a handler's return or exception to what the queue is told."""
+
+from __future__ import annotations
+
+import math
+import traceback
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from job_retry_client.json_text import dump
+from job_retry_client.models import Failure
+
+_PACKAGE = str(Path(__file__).parent.parent)
+_SHOWN_LINES = 20  # of a traceback
+_MOST_CHARACTERS = 3_500  # the queue keeps 4 KB
+_LONGEST_MESSAGE = 1_000
+
+
+class Discard(Exception):  # noqa: N818 - a handler's word to the queue, not a fault
+    """Raised by a handler: the job is dead at once, whatever attempts it has left."""
+
+
+class RetryIn(Exception):  # noqa: N818 - as above
+    """Raised by a handler: the run failed, and the next is to be so much later.
+
+    Args:
+        seconds: in place of the job's backoff; whole ones, rounded up.
+        error: why.
+    """
+
+    def __init__(self, seconds: float | timedelta, error: str = "") -> None:
+        self.seconds = _whole_seconds(seconds)
+        super().__init__(error or f"to be run again in {self.seconds} s")
+
+
+class Snooze(Exception):  # noqa: N818 - as above
+    """Raised by a handler: not now, but so much later; it costs no attempt.
+
+    Args:
+        seconds: until the job is due again; whole ones, rounded up.
+    """
+
+    def __init__(self, seconds: float | timedelta) -> None:
+        self.seconds = _whole_seconds(seconds)
+        super().__init__(f"snoozed for {self.seconds} s")
+
+
+@dataclass(frozen=True)
+class Completed:
+    """The job is done."""
+
+    result: Any
+
+
+@dataclass(frozen=True)
+class Released:
+    """The job goes back unworked, due after a delay."""
+
+    delay_seconds: int = 0
+
+
+Outcome: TypeAlias = Completed | Failure | Released
+
+
+def outcome_of_result(result: Any) -> Outcome:
+    """Return what a handler's return value means.
+
+    A value that is no JSON is the handler's fault, and the run has failed.
+    """
+    if result is not None:
+        try:
+            dump(result)
+        except (TypeError, ValueError, RecursionError) as error:
+            return Failure(f"the handler's result is no JSON value: {error}")
+    return Completed(result)
+
+
+def outcome_of_error(error: BaseException) -> Outcome:
+    """Return what a handler's exception means."""
+    if isinstance(error, Snooze):
+        return Released(error.seconds)
+    if isinstance(error, RetryIn):
+        return Failure(str(error), retry_in_seconds=error.seconds)
+    if isinstance(error, Discard):
+        return Failure(str(error) or "discarded", retry=False)
+    return Failure(describe(error))
+
+
+def describe(error: BaseException) -> str:
+    """Tell an exception in one line, which lists of jobs show, and its traceback's last lines."""
+    name = type(error).__name__
+    message = str(error)[:_LONGEST_MESSAGE]
+    line = f"{name}: {message}" if message else name
+    frames = traceback.extract_tb(error.__traceback__)
+    theirs = [each for each in frames if not each.filename.startswith(_PACKAGE)]
+    lines = "".join(traceback.format_list(theirs)).splitlines()
+    room = _MOST_CHARACTERS - len(line)
+    shown = "\n".join(lines[-_SHOWN_LINES:])[-room:]
+    return f"{line}\n{shown}" if shown else line
+
+
+def _whole_seconds(given: float | timedelta) -> int:
+    seconds = given.total_seconds() if isinstance(given, timedelta) else given
+    if not seconds >= 0 or math.isinf(seconds):
+        raise ValueError(f"{given} is no time to wait")
+    return math.ceil(seconds)

@@ -1,0 +1,166 @@
+"""A worker, as a program declares it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+from threading import Thread, current_thread, main_thread
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from job_retry_client.worker.aws_lambda import LambdaWorker
+from job_retry_client.worker.crew import ClaimPlan, Crew, Settings
+from job_retry_client.worker.handlers import Handler, Handlers, Middleware, Registered
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from job_retry_client.queue import JobQueue
+
+H = TypeVar("H", bound=Handler)
+M = TypeVar("M", bound=Middleware)
+
+_MOST_JOB_TYPES = 100  # that a claim may name
+
+
+class Worker:
+    """Claims jobs and has handlers work on them.
+
+    Args:
+        queue: that the jobs are in.
+        queues: names, in order of preference.
+        concurrency: jobs at a time, each in a thread of its own.
+        lease_seconds: of its claims; by default what the job or its queue says. Heartbeats renew
+            it, so it is how long a dead worker's jobs are stuck, not how long a job may take.
+        grace_seconds: for running handlers once the worker is to stop.
+        max_poll_seconds: an idle worker looks at least so often; it costs a read each time.
+        max_seconds: that a handler takes where its own `max_seconds` is not set; only a Lambda
+            worker asks, which must know what it can still start.
+        claims_all_types: also claim jobs that there is no handler for, to give them back with a
+            line in the log; otherwise they are left to others.
+        worker_id: for people to see; by default the host's name and the process's number.
+    """
+
+    def __init__(  # noqa: PLR0913 - each is told above
+        self,
+        queue: JobQueue,
+        queues: str | Sequence[str] = "default",
+        *,
+        concurrency: int = 10,
+        lease_seconds: int | None = None,
+        grace_seconds: float = 20.0,
+        max_poll_seconds: float = 20.0,
+        max_seconds: float = 60.0,
+        claims_all_types: bool = True,
+        worker_id: str | None = None,
+    ) -> None:
+        if concurrency < 1:
+            raise ValueError(f"concurrency must be 1 or more, not {concurrency}")
+        self._queue = queue
+        self._lease_seconds = lease_seconds
+        self._max_seconds = max_seconds
+        self._claims_all_types = claims_all_types
+        self._settings = Settings(
+            queues=[queues] if isinstance(queues, str) else list(queues),
+            worker_id=worker_id or f"{socket.gethostname()}:{os.getpid()}"[-128:],
+            concurrency=concurrency,
+            grace_seconds=grace_seconds,
+            max_poll_seconds=max_poll_seconds,
+        )
+        self._handlers = Handlers()
+        self._crew: Crew | None = None
+
+    def handler(self, job_type: str, *, max_seconds: float | None = None) -> Callable[[H], H]:
+        """Register a function, or a coroutine function, that works on jobs of a type.
+
+        It is given a `JobContext`. What it returns is the job's result; an exception is a failed
+        run, but for `Discard`, `RetryIn` and `Snooze`.
+
+        Args:
+            job_type: which jobs.
+            max_seconds: that it takes at most; a Lambda worker starts it only with so much time.
+        """
+
+        def register(handler: H) -> H:
+            self._handlers.add(job_type, Registered(handler, max_seconds))
+            return handler
+
+        return register
+
+    def middleware(self, middleware: M) -> M:
+        """Register a function that stands around each run, for timing, logging or tracing.
+
+        It is given the `JobContext` and what it is to call with it, and returns what that
+        returns. What is registered first is outermost.
+        """
+        self._handlers.add_middleware(middleware)
+        return middleware
+
+    def run(self, *, until_idle: bool = False) -> Mapping[str, int]:
+        """Work until SIGTERM, SIGINT or `stop`; return how many jobs came to what.
+
+        Then it claims nothing more, gives running handlers the grace time, and releases the jobs
+        of those that are not done, which costs them no attempt. A second signal ends the grace.
+
+        Args:
+            until_idle: end, too, once nothing is due.
+
+        Raises:
+            InvalidRequestError: the queue does not understand what the worker claims.
+        """
+        crew = Crew(self._queue, self._handlers, self._settings, self._plan)
+        self._crew = crew
+        failures: list[BaseException] = []
+
+        def work() -> None:
+            try:
+                crew.work(until_idle=until_idle)
+            except BaseException as error:  # noqa: BLE001 - it is raised below
+                failures.append(error)
+
+        # In a thread of its own: a signal's handler runs in the main one, and there it must not
+        # meet a lock that the main thread itself holds.
+        thread = Thread(target=work, name="claims", daemon=True)
+        before = _on_stop_signals(crew.stop)
+        try:
+            thread.start()
+            thread.join()
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+            self._handlers.event_loop.close()
+        if failures:
+            raise failures[0]
+        return dict(crew.ledger.counts)
+
+    def stop(self) -> None:
+        """Let `run` end as SIGTERM does; from another thread, or from a handler."""
+        if self._crew is not None:
+            self._crew.stop()
+
+    def lambda_handler(self) -> Callable[[Any, Any], dict[str, Any]]:
+        """Return a Lambda function's handler: it works until nothing is due or time is short.
+
+        It starts no job whose handler may take longer than the invocation still lasts. The event
+        does not matter; any will do that wakes it.
+        """
+        return LambdaWorker(
+            self._queue, self._handlers, self._settings, self._job_types, self._max_seconds
+        )
+
+    def _plan(self) -> ClaimPlan:
+        return ClaimPlan(self._job_types(), self._lease_seconds)
+
+    def _job_types(self) -> list[str] | None:
+        job_types = self._handlers.job_types
+        if self._claims_all_types or not 0 < len(job_types) <= _MOST_JOB_TYPES:
+            return None
+        return job_types
+
+
+def _on_stop_signals(stop: Callable[[], None]) -> dict[int, Any]:
+    """Have SIGTERM and SIGINT call this, and return what they did before."""
+    if current_thread() is not main_thread():
+        return {}
+    numbers = (signal.SIGTERM, signal.SIGINT)
+    return {each: signal.signal(each, lambda *_: stop()) for each in numbers}
