@@ -23,7 +23,7 @@ check: dev-packages ## Check format, lint, types, structure and the template
 	@$(VENV)/ruff check
 	@$(VENV)/mypy
 	@$(VENV)/python -m pytest -q tests/unit/test_structure.py
-	@$(VENV)/cfn-lint template.yaml
+	@$(VENV)/cfn-lint template.yaml examples/*/template.yaml
 	@local/sam/validate.sh
 
 format: dev-packages ## Format the code and fix what lint can fix
