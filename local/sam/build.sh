@@ -5,7 +5,9 @@ find_sam
 find_python
 "$SAM" build "$@"
 
-"$PYTHON313" local/sam/trim_botocore.py .aws-sam/build/CoreLayer/python
+core=.aws-sam/build/CoreLayer/python
+"$PYTHON313" local/sam/trim_botocore.py "$core"
+"$PYTHON313" local/sam/defer_imports.py "$core"
 
 # The zip file that is deployed carries dates of its own, which makes ordinary bytecode look out of date:
 # each cold start would compile everything anew (2.2 s of CPU instead of 0.4 s for boto3 alone).

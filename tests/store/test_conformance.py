@@ -127,7 +127,7 @@ def test_a_claim_does_what_the_decision_says(
 def test_only_a_queued_job_is_claimed(store: JobStore, status: Status) -> None:
     job = stored(store, job_in(status))
     before = whole(store, job)
-    row = row_of(job)._replace(partition=replace(partition_of(job), status=Status.QUEUED))
+    row = row_of(job)._replace(partition=partition_of(job)._replace(status=Status.QUEUED))
     with pytest.raises(ChangedError) as changed:
         store.claim(row, lease_token="n" * 32, worker_id=None, lease_seconds=None, now=NOW + 10**9)
     assert changed.value.job is not None

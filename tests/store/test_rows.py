@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -98,5 +97,5 @@ def test_a_reading_goes_on_behind_a_row_that_has_left(
 
 
 def test_an_empty_partition_has_no_rows(store: JobStore, partition: Partition) -> None:
-    empty = replace(partition, status=Status.DEAD)
+    empty = partition._replace(status=Status.DEAD)
     assert store.rows(empty, limit=10) == Page([], more=False)

@@ -20,7 +20,7 @@ from botocore.httpsession import URLLib3Session
 from bench.units import Meter
 from job_retry import decisions
 from job_retry.claiming import ClaimRequest
-from job_retry.engine import Engine, Enqueued
+from job_retry.engine import Engine
 from job_retry.errors import (
     KeyReusedError,
     KeyTakenByOtherError,
@@ -30,6 +30,7 @@ from job_retry.errors import (
 )
 from job_retry.job import Job, KeyRecord, NewJob, Status
 from job_retry.listing import ListRequest
+from job_retry.producing import Enqueued
 from job_retry.store import ChangedError, IdTakenError, KeyTakenError, Row, partition_of
 from job_retry.unique import KeyWrite
 from tests.store.builders import (
@@ -74,19 +75,6 @@ def holding(store: JobStore, key: str, *, until: int = 0, **fields: Any) -> Job:
     return job
 
 
-def kept(store: JobStore, key: str) -> KeyRecord | None:
-    """Return what stands under a key; a store tells it to those only whom it refuses."""
-    job = queued_job()
-    try:
-        store.add(job, [KeyWrite(record_of(key, job))])
-    except KeyTakenError as taken:
-        [record] = taken.records
-        assert store.read(job.id, consistent=True) is None
-        return record
-    store.free_key(record_of(key, job), NOW)
-    return None
-
-
 def requeue(job: Job, *, key_seen: KeyRecord | None = None) -> Change:
     """Return the change that a requeue makes."""
     return decisions.requeue(
@@ -114,8 +102,8 @@ def test_a_job_comes_with_its_keys(store: JobStore, payload: str) -> None:
     job = replace(job, unique=unique)
     store.add(job, [KeyWrite(other, goes_by_itself=True), KeyWrite(unique)])
     assert store.read_whole(job.id) == (job, [])
-    assert kept(store, unique.key) == unique
-    assert kept(store, other.key) == other
+    assert store.read_key(unique.key) == unique
+    assert store.read_key(other.key) == other
 
 
 @pytest.mark.parametrize("payload", ["1", LARGE], ids=["small", "large"])
@@ -132,8 +120,8 @@ def test_a_key_that_is_taken_keeps_the_job_out(store: JobStore, payload: str, at
     assert refused.value.records == [first.unique]
     assert store.read_whole(job.id) is None
     assert not store.sweep(job.id)
-    assert kept(store, taken) == first.unique
-    assert kept(store, free.key) is None
+    assert store.read_key(taken) == first.unique
+    assert store.read_key(free.key) is None
 
 
 def test_both_keys_that_are_taken_are_told(store: JobStore) -> None:
@@ -141,7 +129,7 @@ def test_both_keys_that_are_taken_are_told(store: JobStore) -> None:
     assert first.unique is not None
     assert second.unique is not None
     job = queued_job()
-    keys = [KeyWrite(replace(each, job_id=job.id)) for each in (first.unique, second.unique)]
+    keys = [KeyWrite(each._replace(job_id=job.id)) for each in (first.unique, second.unique)]
     with pytest.raises(KeyTakenError) as refused:
         store.add(job, keys)
     assert refused.value.records == [first.unique, second.unique]
@@ -161,7 +149,7 @@ def test_an_id_is_given_once_with_keys_too(store: JobStore) -> None:
     with pytest.raises(IdTakenError):
         store.add(second, [KeyWrite(free)])
     assert store.read_whole(first.id) == (first, [])
-    assert kept(store, free.key) is None
+    assert store.read_key(free.key) is None
 
 
 # -- written over ----------------------------------------------------------------------
@@ -173,7 +161,7 @@ def test_a_record_is_written_over_by_who_has_seen_it(store: JobStore) -> None:
     second = queued_job()
     record = record_of(key, second)
     store.add(second, [KeyWrite(record, first.unique)])
-    assert kept(store, key) == record
+    assert store.read_key(key) == record
 
 
 def test_a_record_that_is_gone_is_as_good(store: JobStore) -> None:
@@ -183,7 +171,7 @@ def test_a_record_that_is_gone_is_as_good(store: JobStore) -> None:
     store.free_key(first.unique, NOW)
     second = queued_job()
     store.add(second, [KeyWrite(record_of(key, second), first.unique)])
-    assert kept(store, key) == record_of(key, second)
+    assert store.read_key(key) == record_of(key, second)
 
 
 @pytest.mark.parametrize("turn", [0, 1])
@@ -207,7 +195,7 @@ def test_a_key_is_freed_when_its_time_is_over(store: JobStore, until: int) -> No
     job = holding(store, key, until=until)
     assert job.unique is not None
     store.free_key(job.unique, NOW)
-    assert kept(store, key) is None
+    assert store.read_key(key) is None
     store.free_key(job.unique, NOW)  # again, as after a lost answer
 
 
@@ -216,7 +204,7 @@ def test_a_key_is_kept_for_its_time(store: JobStore) -> None:
     job = holding(store, key, until=NOW + 1)
     assert job.unique is not None
     store.free_key(job.unique, NOW)
-    assert kept(store, key) == job.unique
+    assert store.read_key(key) == job.unique
 
 
 @pytest.mark.parametrize("until", [0, NOW + HOUR_MS])
@@ -225,14 +213,14 @@ def test_another_job_or_turn_does_not_free_it(store: JobStore, until: int) -> No
     job = holding(store, key, until=until)
     store.free_key(record_of(key, queued_job(), until=until), NOW)
     store.free_key(record_of(key, job, turn=1, until=until), NOW)
-    assert kept(store, key) == job.unique
+    assert store.read_key(key) == job.unique
 
 
 def test_freeing_what_is_not_there_makes_nothing(store: JobStore) -> None:
     key = fresh_key()
     for until in (0, NOW + HOUR_MS):
         store.free_key(record_of(key, queued_job(), until=until), NOW)
-        assert kept(store, key) is None
+        assert store.read_key(key) is None
 
 
 def test_what_goes_by_itself_has_a_time_and_nothing_else(dynoxide_url: str, tables: Tables) -> None:
@@ -269,11 +257,11 @@ def test_a_requeue_takes_its_key(store: JobStore) -> None:
     assert dead.unique is not None
     store.free_key(dead.unique, NOW)
     queued = store.apply(requeue(dead))
-    turned = replace(dead.unique, turn=dead.failures)
+    turned = dead.unique._replace(turn=dead.failures)
     assert queued.unique == turned != dead.unique
     assert queued.status is Status.QUEUED
     assert store.read_whole(dead.id) == (queued, [])
-    assert kept(store, key) == turned
+    assert store.read_key(key) == turned
 
 
 def test_a_requeue_takes_over_its_own_key(store: JobStore) -> None:
@@ -284,7 +272,7 @@ def test_a_requeue_takes_over_its_own_key(store: JobStore) -> None:
     assert refused.value.records == [dead.unique]
     assert store.read(dead.id, consistent=True) == dead
     queued = store.apply(requeue(dead, key_seen=dead.unique))
-    assert kept(store, key) == queued.unique
+    assert store.read_key(key) == queued.unique
 
 
 def test_a_requeue_whose_key_is_anothers_changes_nothing(store: JobStore) -> None:
@@ -298,7 +286,7 @@ def test_a_requeue_whose_key_is_anothers_changes_nothing(store: JobStore) -> Non
         assert refused.value.records == [record_of(key, other)]
     assert store.read_whole(dead.id) == (dead, [])
     queued = store.apply(requeue(dead, key_seen=record_of(key, other)))
-    assert kept(store, key) == queued.unique
+    assert store.read_key(key) == queued.unique
 
 
 @pytest.mark.parametrize("status", [status for status in Status if status is not Status.DEAD])
@@ -312,7 +300,7 @@ def test_a_job_that_is_not_dead_takes_no_key(store: JobStore, status: Status) ->
         store.apply(requeue(read))
     assert changed.value.job is not None
     assert changed.value.job.status is status
-    assert kept(store, key) is None
+    assert store.read_key(key) is None
 
 
 def test_a_late_free_does_not_free_what_a_requeue_took(store: JobStore) -> None:
@@ -321,7 +309,7 @@ def test_a_late_free_does_not_free_what_a_requeue_took(store: JobStore) -> None:
     assert dead.unique is not None
     queued = store.apply(requeue(dead, key_seen=dead.unique))
     store.free_key(dead.unique, NOW)
-    assert kept(store, key) == queued.unique
+    assert store.read_key(key) == queued.unique
 
 
 def test_turns_never_come_again(store: JobStore) -> None:

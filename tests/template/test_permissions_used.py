@@ -12,9 +12,8 @@ from importlib.util import module_from_spec, spec_from_file_location
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from botocore.session import get_session
 
-from job_retry import observability, runtime
+from job_retry import dynamo_client, observability, runtime
 from local.template import REPOSITORY
 from local.worker import Context
 from tests.template.stack import folder_of, resources, statements
@@ -149,10 +148,10 @@ def stage(
     monkeypatch.setenv("JOBS_TABLE", tables.jobs)
     monkeypatch.setenv("CONTROL_TABLE", tables.control)
     stage = Stage(Guard(template, tables))
-    session = get_session()
+    session = dynamo_client.new_session()
     events = session.get_component("event_emitter")
     events.register("provide-client-params.dynamodb", stage.guard.check)
-    monkeypatch.setattr(runtime, "get_session", lambda: session)
+    monkeypatch.setattr(dynamo_client, "new_session", lambda: session)
     # Powertools read the environment when it was imported, in whichever test that was.
     variables = template["Globals"]["Function"]["Environment"]["Variables"]
     metrics = observability.metrics.provider

@@ -232,14 +232,14 @@ class TwiceSeenStore(MemoryStore):
     ) -> Page:
         """Show what is running as queued too."""
         page = super().rows(
-            replace(partition, status=Status.RUNNING)
+            partition._replace(status=Status.RUNNING)
             if partition.status is Status.QUEUED
             else partition,
             limit=limit,
             newest_first=newest_first,
             start=start,
         )
-        return replace(page, rows=[row._replace(partition=partition) for row in page.rows])
+        return page._replace(rows=[row._replace(partition=partition) for row in page.rows])
 
 
 def test_no_job_stands_twice_on_a_page() -> None:

@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from job_retry import unique
-from job_retry.engine import Enqueued
 from job_retry.errors import (
     JobNotFoundError,
     KeyReusedError,
@@ -22,6 +21,7 @@ from job_retry.errors import (
 from job_retry.job import Job, KeyRecord, NewJob, Status
 from job_retry.memory import MemoryStore
 from job_retry.problems import problem_of
+from job_retry.producing import Enqueued
 from job_retry.store import IdTakenError, KeyTakenError
 from job_retry.transitions import Action
 from job_retry.views import enqueued_view, job_view
@@ -284,6 +284,44 @@ def test_a_requeue_on_an_old_record_takes_a_turn_of_its_own() -> None:
     assert (found.job.id, found.is_duplicate) == (job.id, True)
 
 
+class ForgetfulStore(MemoryStore):
+    """A store that never frees a key."""
+
+    def free_key(self, record: KeyRecord, now: int) -> None:
+        """Fail."""
+        del record, now
+        raise StoreUnavailableError
+
+
+# -- prepared, to be stored by other means -------------------------------------------------
+
+
+def test_a_prepared_job_is_nowhere_yet(queue: Queue) -> None:
+    job, [write] = queue.engine.prepare(a_new_job(unique_key="k"))
+    assert (write.record, write.instead_of) == (job.unique, None)
+    assert queue.stored(job.id) is None
+    assert queue.seen == []
+    queue.store.add(job, [write])
+    assert once(queue, unique_key="k") == Enqueued(job, is_duplicate=True)
+
+
+@pytest.mark.parametrize("status", Status)
+def test_a_prepared_key_is_written_over_once_its_holder_ended(status: Status) -> None:
+    queue = Queue(ForgetfulStore())
+    holder = queue.in_state(status, unique_key="k")
+    job, keys = queue.engine.prepare(a_new_job(unique_key="k"))
+    assert [write.instead_of for write in keys] == [None if status in LIVE else holder.unique]
+    if status in LIVE:
+        with pytest.raises(KeyTakenError):
+            queue.store.add(job, keys)
+    else:
+        queue.store.add(job, keys)
+
+
+def test_a_job_without_keys_is_prepared_without(queue: Queue) -> None:
+    assert queue.engine.prepare(a_new_job())[1] == []
+
+
 # -- odd stores --------------------------------------------------------------------------
 
 
@@ -297,14 +335,14 @@ class StubbornStore(MemoryStore):
     def add(self, job: Job, keys: Sequence[KeyWrite] = ()) -> None:
         """Refuse."""
         self.tries.append(job.id)
-        raise KeyTakenError([replace(write.record, job_id=len(self.tries)) for write in keys])
+        raise KeyTakenError([write.record._replace(job_id=len(self.tries)) for write in keys])
 
     def apply(self, change: Any) -> Job:
         """Refuse what takes a key."""
         if change.key is None:
             return super().apply(change)
         self.tries.append(change.before.id)
-        raise KeyTakenError([replace(change.key.record, job_id=len(self.tries))])
+        raise KeyTakenError([change.key.record._replace(job_id=len(self.tries))])
 
 
 def test_an_enqueue_gives_up_in_the_end() -> None:
@@ -323,15 +361,6 @@ def test_a_requeue_gives_up_in_the_end() -> None:
         queue.engine.requeue(dead.id)
     assert queue.record(dead.id) == dead
     assert len(store.tries) == 10
-
-
-class ForgetfulStore(MemoryStore):
-    """A store that never frees a key."""
-
-    def free_key(self, record: KeyRecord, now: int) -> None:
-        """Fail."""
-        del record, now
-        raise StoreUnavailableError
 
 
 @pytest.mark.parametrize("status", ENDED)

@@ -10,11 +10,26 @@ from typing import TypeVar
 from pydantic import ValidationError
 
 from job_retry import json_text
-from job_retry.errors import InvalidFieldError, JobRetryError
+from job_retry.errors import InvalidFieldError, JobRetryError, TooLargeError
 from job_retry.json_text import JsonText
 from job_retry.schemas.fields import Body
 
 B = TypeVar("B", bound=Body)
+
+
+def text_within(text: str, limit: int) -> str:
+    """Return a body's JSON; an empty one stands for an empty object.
+
+    Args:
+        text: the body as it came.
+        limit: characters that it may have.
+
+    Raises:
+        TooLargeError: it has more.
+    """
+    if len(text) > limit:
+        raise TooLargeError("body", len(text), limit)
+    return text if text.strip(" \t\r\n") else "{}"
 
 
 def body_from(text: str, model: type[B]) -> B:

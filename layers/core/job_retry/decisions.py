@@ -6,10 +6,10 @@ request, or raises what forbids it. Nothing here reads a clock, draws a number o
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from hashlib import blake2b
 from random import Random
-from typing import Any
+from typing import Any, NamedTuple
 
 from job_retry.backoff import backoff_ms
 from job_retry.errors import LeaseLostError, WrongStatusError
@@ -35,8 +35,7 @@ INLINE_ERROR_BYTES = 512
 LEASE_EXPIRED = "lease expired"
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(NamedTuple):
     """One guarded write: the edge it takes, the job that was read, the values it sets.
 
     Attributes:
@@ -236,7 +235,7 @@ def requeue(
         values["lane"] = lane
     key = None
     if job.unique is not None:
-        values["unique"] = replace(job.unique, turn=job.failures)
+        values["unique"] = job.unique._replace(turn=job.failures)
         key = KeyWrite(values["unique"], key_seen)
     return _change(Action.REQUEUE, job, Status.QUEUED, values, key=key)
 

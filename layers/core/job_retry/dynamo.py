@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
-from job_retry import items
+from job_retry import items, writes
 from job_retry.dynamo_control import DynamoControl
 from job_retry.dynamo_errors import ConditionFailedError, translated
 from job_retry.errors import StoreBusyError
@@ -20,7 +20,7 @@ from job_retry.store import ChangedError, IdTakenError, KeyTakenError, Page
 from job_retry.transitions import Guard
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from mypy_boto3_dynamodb import DynamoDBClient
 
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from job_retry.job import Attempt, Job
     from job_retry.store import Row, Start
     from job_retry.unique import KeyWrite
+    from job_retry.writes import Put
 
 _BATCH_READ = 100  # keys that one BatchGetItem takes
 _BATCH_WRITE = 25  # items that one BatchWriteItem takes
@@ -47,7 +48,6 @@ _CLAIM = (
 # is due: a retry that was queued again for later is not.
 _STILL_WAITS_AND_IS_DUE = "#status = :queued AND run_after <= :now"
 
-_NO_SUCH_ITEM_YET = "attribute_not_exists(id)"
 _STATUS_AS_READ = "#status = :status_read"
 _LEASE_AS_READ = "lease_token = :lease_token_read"
 _LEASE_END_AS_READ = "run_after = :run_after_read"
@@ -81,16 +81,18 @@ class DynamoStore(DynamoControl):
 
     def add(self, job: Job, keys: Sequence[KeyWrite] = ()) -> None:
         """Store a new job, its large payload first, so that no claim can miss it."""
-        if job.payload.part:
-            self._put_new(items.part_to_item(job.id, job.payload, job.enqueue_token))
+        record = writes.record_put(self._jobs, job)
+        payload = writes.payload_put(self._jobs, job)
+        if payload is not None:
+            self._put_new(payload)
         try:
             if keys:
-                self._put_new_with_keys(job, keys)
+                self._put_new_with_keys(record, keys)
             else:
-                self._put_new(items.job_to_item(job))
+                self._put_new(record)
         except (IdTakenError, KeyTakenError):
-            if job.payload.part:
-                self._delete_item(job.id, job.payload.part)
+            if payload is not None:
+                self._delete_item(job.id, items.PAYLOAD)
             raise
 
     def claim(
@@ -150,7 +152,7 @@ class DynamoStore(DynamoControl):
             history = items.attempt_to_item(change.before.id, change.attempt)
             along.append({"Put": {"TableName": self._jobs, "Item": history}})
         if change.key is not None:
-            along.append({"Put": self._key_put(change.key)})
+            along.append({"Put": writes.key_put(self._control, change.key)})
         try:
             if not along:
                 with translated():
@@ -329,37 +331,26 @@ class DynamoStore(DynamoControl):
             "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
         }
 
-    def _put_new_with_keys(self, job: Job, keys: Sequence[KeyWrite]) -> None:
-        record = {
-            "TableName": self._jobs,
-            "Item": items.job_to_item(job),
-            "ConditionExpression": _NO_SUCH_ITEM_YET,
-            "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
-        }
-        puts: Any = [{"Put": put} for put in (record, *map(self._key_put, keys))]
+    def _put_new_with_keys(self, record: Put, keys: Sequence[KeyWrite]) -> None:
+        puts = [record, *(writes.key_put(self._control, key) for key in keys)]
+        entries: Any = [{"Put": put} for put in puts]
         try:
             with translated():
-                self._client.transact_write_items(TransactItems=puts)
+                self._client.transact_write_items(TransactItems=entries)
         except ConditionFailedError as failed:
-            known = _job_or_none(failed.item)
-            if known is not None and known.enqueue_token == job.enqueue_token:
+            if _is_own(failed.item, record):
                 return  # our own transaction, whose answer the SDK did not get
             if failed.failed and not failed.in_flux:
                 raise IdTakenError from None
             raise KeyTakenError([items.unique_from_item(each) for each in failed.others]) from None
 
-    def _put_new(self, item: Item) -> None:
+    def _put_new(self, put: Any) -> None:
         try:
             with translated():
-                self._client.put_item(
-                    TableName=self._jobs,
-                    Item=item,
-                    ConditionExpression=_NO_SUCH_ITEM_YET,
-                    ReturnValuesOnConditionCheckFailure="ALL_OLD",
-                )
+                self._client.put_item(**put)
         except ConditionFailedError as failed:
             # Ours, if the SDK repeated a put whose answer was lost.
-            if failed.item is None or failed.item["enqueue_token"] != item["enqueue_token"]:
+            if not _is_own(failed.item, put):
                 raise IdTakenError from None
 
     def _put(self, item: Item) -> None:
@@ -416,6 +407,11 @@ def _condition(change: Change) -> tuple[str, dict[str, str], Item]:
 
 def _job_or_none(item: Any) -> Job | None:
     return None if item is None else items.job_from_item(item)
+
+
+def _is_own(item: Mapping[str, Any] | None, put: Put) -> bool:
+    """Say whether an item was written by the very enqueue that this put is of."""
+    return item is not None and item["enqueue_token"] == put["Item"]["enqueue_token"]
 
 
 def _has_no_use_for(document: Document, job: Job | None) -> bool:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from job_retry import items
 from job_retry.dynamo_errors import ConditionFailedError, translated
 from job_retry.items import number
+from job_retry.writes import KEY_AS_SEEN, key_as_seen
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,9 +18,6 @@ if TYPE_CHECKING:
     from job_retry.items import Item
     from job_retry.job import KeyRecord
     from job_retry.lanes import QueueRecord
-    from job_retry.unique import KeyWrite
-
-_KEY_AS_SEEN = "job_id = :job_id AND turn = :turn"
 
 
 class DynamoControl:
@@ -97,13 +95,21 @@ class DynamoControl:
 
     # -- unique keys -------------------------------------------------------------------
 
+    def read_key(self, key: str) -> KeyRecord | None:
+        """Return a key's record as it stands: one read unit."""
+        with translated():
+            answer = self._client.get_item(
+                TableName=self._control, Key=items.unique_key(key), ConsistentRead=True
+            )
+        return items.unique_from_item(answer["Item"]) if "Item" in answer else None
+
     def free_key(self, record: KeyRecord, now: int) -> None:
         """Remove a key's record, or let it go by itself when its time is over: one unit."""
         condition: Any = {
             "TableName": self._control,
             "Key": items.unique_key(record.key),
-            "ConditionExpression": _KEY_AS_SEEN,
-            "ExpressionAttributeValues": _key_as_seen(record),
+            "ConditionExpression": KEY_AS_SEEN,
+            "ExpressionAttributeValues": key_as_seen(record),
         }
         with suppress(ConditionFailedError), translated():  # another has taken it since
             if now >= record.until:
@@ -111,18 +117,6 @@ class DynamoControl:
                 return
             condition["ExpressionAttributeValues"][":expires_at"] = items.expires_at(record)
             self._client.update_item(UpdateExpression="SET expires_at = :expires_at", **condition)
-
-    def _key_put(self, write: KeyWrite) -> Any:
-        put: dict[str, Any] = {
-            "TableName": self._control,
-            "Item": items.unique_to_item(write),
-            "ConditionExpression": "attribute_not_exists(pk)",
-            "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
-        }
-        if write.instead_of is not None:
-            put["ConditionExpression"] = f"attribute_not_exists(pk) OR ({_KEY_AS_SEEN})"
-            put["ExpressionAttributeValues"] = _key_as_seen(write.instead_of)
-        return put
 
     def _query(self, **query: Any) -> Iterator[Item]:
         while True:
@@ -132,7 +126,3 @@ class DynamoControl:
             if "LastEvaluatedKey" not in answer:
                 return
             query["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
-
-
-def _key_as_seen(record: KeyRecord) -> Item:
-    return {":job_id": number(record.job_id), ":turn": number(record.turn)}

@@ -333,7 +333,7 @@ def _document(item: Mapping[str, Any], name: str, part: str | None) -> Document:
 def _with_text(document: Document, parts: Mapping[str, Mapping[str, Any]]) -> Document:
     if document.part is None or document.part not in parts:
         return document
-    return replace(document, text=part_text(parts[document.part]))
+    return document._replace(text=part_text(parts[document.part]))
 
 
 def _inline(document: Document) -> Value | None:

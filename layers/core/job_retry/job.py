@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 from job_retry import ids
 
@@ -16,8 +17,7 @@ class Status(StrEnum):
     CANCELLED = "cancelled"  # will not run; only a delete moves it
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
+class Document(NamedTuple):
     """A JSON value kept as its own text, in the job's record or in an item beside it.
 
     Attributes:
@@ -31,8 +31,7 @@ class Document:
     part: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Attempt:
+class Attempt(NamedTuple):
     """One run that failed or whose lease expired, as the history keeps it.
 
     Attributes:
@@ -52,8 +51,7 @@ class Attempt:
     error: str
 
 
-@dataclass(frozen=True, slots=True)
-class KeyRecord:
+class KeyRecord(NamedTuple):
     """A unique key and the job that took it, as the control table and that job have it.
 
     Attributes:

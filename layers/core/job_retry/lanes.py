@@ -7,6 +7,7 @@ shrink, first nobody writes the high lanes, then, once they are empty, nobody re
 """
 
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from job_retry.job import Status
 
@@ -24,8 +25,7 @@ SAMPLE_SHARE = 1 / _SAMPLED
 _LIVE = (Status.QUEUED, Status.RUNNING)
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Partition:
+class Partition(NamedTuple):
     """One key of the index: the jobs of one status, queue, priority and lane."""
 
     status: Status

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from heapq import merge
 from itertools import islice
+from typing import NamedTuple
 
 from job_retry.clock import MAX_MOMENT
 from job_retry.errors import InvalidFieldError, TooCostlyError
@@ -48,8 +49,7 @@ class ListRequest:
     newest_first: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class ListAnswer:
+class ListAnswer(NamedTuple):
     """A page of jobs.
 
     Attributes:
@@ -63,8 +63,7 @@ class ListAnswer:
     next_cursor: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
+class _Place(NamedTuple):
     """The place of a row in the whole order."""
 
     run_after: int

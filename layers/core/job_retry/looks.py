@@ -1,8 +1,8 @@
 """Which lanes to look at: a process remembers what it saw in each, and when."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from random import Random
+from typing import NamedTuple
 
 from job_retry.lanes import Partition
 
@@ -11,8 +11,7 @@ _MAX_BREADTH = 4.0  # lanes of a priority that the first round looks at
 _BROADER, _LESS_BROAD = 2.0, 0.9  # times, for a first round in vain and for another
 
 
-@dataclass(frozen=True, slots=True)
-class _Seen:
+class _Seen(NamedTuple):
     at: int
     head: int | None  # the moment of the first row that was left there; None if there was none
 

@@ -137,6 +137,11 @@ class MemoryStore:
         ]
         return Page(rows[:limit], more=len(rows) > limit)
 
+    def read_key(self, key: str) -> KeyRecord | None:
+        """Return a key's record as it stands."""
+        with self._lock:
+            return self._keys.get(key)
+
     def free_key(self, record: KeyRecord, now: int) -> None:
         """Remove a key's record, once its time is over, if it is still this job and turn's."""
         with self._lock:
@@ -218,7 +223,7 @@ def _record(job: Job) -> Job:
 
 
 def _without_text(document: Document) -> Document:
-    return replace(document, text=None) if document.part else document
+    return document._replace(text=None) if document.part else document
 
 
 def _is_behind(job: Job, start: Start, *, newest_first: bool) -> bool:

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from random import Random
+from typing import NamedTuple
 
 from job_retry.clock import Clock
 from job_retry.errors import StoreBusyError, StoreError
@@ -13,8 +13,7 @@ from job_retry.store import JobStore
 _ROUNDS = 10  # tries to change a record that others change too
 
 
-@dataclass(frozen=True, slots=True)
-class _Known:
+class _Known(NamedTuple):
     record: QueueRecord
     read_at: int
 

@@ -1,15 +1,14 @@
 """The function's environment, read once and checked."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
 class SettingsError(Exception):
     """The environment does not say what the function needs; its deployment is at fault."""
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(NamedTuple):
     """What the template tells a function.
 
     Attributes:

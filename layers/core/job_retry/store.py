@@ -4,7 +4,6 @@ The conformance suite in ``tests/store`` holds every store to this.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from job_retry.decisions import Change
@@ -28,8 +27,7 @@ class Row(NamedTuple):
     partition: Partition
 
 
-@dataclass(frozen=True, slots=True)
-class Start:
+class Start(NamedTuple):
     """Where in a partition to begin.
 
     Attributes:
@@ -43,8 +41,7 @@ class Start:
     after_id: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+class Page(NamedTuple):
     """Some rows of one partition, and whether the partition may have more."""
 
     rows: Sequence[Row]
@@ -148,6 +145,9 @@ class JobStore(Protocol):
 
     def sweep(self, job_id: int) -> bool:
         """Remove what an interrupted delete left behind; say whether there was anything."""
+
+    def read_key(self, key: str) -> KeyRecord | None:
+        """Return a key's record as it stands; None if nobody has taken it."""
 
     def free_key(self, record: KeyRecord, now: int) -> None:
         """Remove a key's record, once its time is over, if it is still this job and turn's."""

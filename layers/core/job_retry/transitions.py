@@ -4,8 +4,8 @@ The stores' conditions, ``docs/states.md`` and the test of every state and actio
 made from this table.
 """
 
-from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 from job_retry.job import Status
 
@@ -35,8 +35,7 @@ class Guard(StrEnum):
     FAILURES = "no run has ended since it was read"
 
 
-@dataclass(frozen=True, slots=True)
-class Transition:
+class Transition(NamedTuple):
     """One edge of the state picture.
 
     Attributes:

@@ -6,8 +6,8 @@ the job itself, so a record that nobody cleared away never blocks anybody.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from hashlib import blake2b
+from typing import NamedTuple
 
 from job_retry.job import Job, KeyRecord, NewJob, Status
 
@@ -18,8 +18,7 @@ _REQUEST = "idempotency#"
 _LIVE = (Status.QUEUED, Status.RUNNING)
 
 
-@dataclass(frozen=True, slots=True)
-class KeyWrite:
+class KeyWrite(NamedTuple):
     """A record to be written, if what stands there is still what was seen.
 
     Attributes:

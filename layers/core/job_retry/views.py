@@ -1,15 +1,21 @@
 """Jobs as the API shows them."""
 
-from collections.abc import Sequence
-from dataclasses import replace
+from __future__ import annotations
 
-from job_retry.claiming import Taken
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
 from job_retry.clock import to_rfc3339
-from job_retry.engine import Enqueued
-from job_retry.job import Attempt, Document, Job
 from job_retry.json_text import JsonText, encoded_size, render, render_all
-from job_retry.lanes import QueueRecord
-from job_retry.listing import ListAnswer, ListRequest
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from job_retry.claiming import Taken
+    from job_retry.job import Attempt, Document, Job
+    from job_retry.lanes import QueueRecord
+    from job_retry.listing import ListAnswer, ListRequest
+    from job_retry.producing import Enqueued
 
 _MAX_HISTORY_BYTES = 1_500_000
 """Of a history in one answer; with payload and result it stays below Lambda's 6 MB."""
@@ -30,8 +36,8 @@ def enqueued_view(enqueued: Enqueued) -> tuple[int, JsonText]:
 def enqueued_briefly_view(enqueued: Enqueued) -> tuple[int, JsonText]:
     """Show the same without a payload that stands apart: a batch has room for many jobs."""
     job = enqueued.job
-    brief = replace(job, payload=replace(job.payload, text=None)) if job.payload.part else job
-    return enqueued_view(replace(enqueued, job=brief))
+    brief = replace(job, payload=job.payload._replace(text=None)) if job.payload.part else job
+    return enqueued_view(enqueued._replace(job=brief))
 
 
 def settled_view(job: Job) -> tuple[int, JsonText]:

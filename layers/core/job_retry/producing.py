@@ -1,0 +1,101 @@
+"""What a producer asks of the engine: to store a new job."""
+
+from typing import NamedTuple
+
+from job_retry import decisions, ids
+from job_retry.deciding import ROUNDS, TOO_BUSY, Deciding
+from job_retry.errors import KeyReusedError, StoreBusyError
+from job_retry.job import Job, KeyRecord, NewJob
+from job_retry.lanes import QueueRecord
+from job_retry.store import IdTakenError, KeyTakenError
+from job_retry.transitions import Action
+from job_retry.unique import KeyWrite, content_of, is_held, new_keys
+
+
+class Enqueued(NamedTuple):
+    """What became of an enqueue.
+
+    Attributes:
+        job: the new one, or the one that the key stands for.
+        is_duplicate: whether it was there already.
+    """
+
+    job: Job
+    is_duplicate: bool = False
+
+
+class Producing(Deciding):
+    """The verbs of producers."""
+
+    def enqueue(self, new: NewJob) -> Job:
+        """Store a new job and return it, or the one that its key stands for."""
+        return self.enqueue_once(new).job
+
+    def enqueue_once(self, new: NewJob) -> Enqueued:
+        """Store a new job, unless a key that it comes with stands for another.
+
+        Raises:
+            KeyReusedError: the key stands for a job that was asked to do something else.
+        """
+        record = self._queues.ensure(new.queue, new.priority)
+        seen: dict[str, KeyRecord] = {}
+        for _ in range(ROUNDS):
+            now = self._clock()
+            job = self._draw(new, record, now)
+            try:
+                self._store.add(job, new_keys(new, job.id, now, seen))
+            except IdTakenError:
+                continue
+            except KeyTakenError as taken:
+                for key in taken.records:
+                    holder = self._store.read(key.job_id, consistent=True)
+                    if is_held(key, holder, now):
+                        return Enqueued(_same_request(new, key, holder), is_duplicate=True)
+                    seen[key.key] = key
+                continue
+            self._observe(Action.ENQUEUE, job)
+            self._queues.count(record)
+            return Enqueued(job)
+        raise StoreBusyError(TOO_BUSY)
+
+    def prepare(self, new: NewJob) -> tuple[Job, list[KeyWrite]]:
+        """Return a new job and the keys that it takes, for who stores them by other means.
+
+        Nothing of the job is stored, and the observer is not told. That a key is held shows
+        when it is written, not here.
+        """
+        record = self._queues.ensure(new.queue, new.priority)
+        now = self._clock()
+        job = self._draw(new, record, now)
+        keys = [
+            write._replace(instead_of=self._left_over(write.record.key, now))
+            for write in new_keys(new, job.id, now, {})
+        ]
+        self._queues.count(record)
+        return job, keys
+
+    def _draw(self, new: NewJob, record: QueueRecord, now: int) -> Job:
+        return decisions.enqueue(
+            new,
+            record,
+            job_id=ids.new_id(now, self._random),
+            lane=self._random.randrange(record.lanes_write(now)),
+            enqueue_token=f"{self._random.getrandbits(64):016x}",
+            now=now,
+        )
+
+    def _left_over(self, key: str, now: int) -> KeyRecord | None:
+        """Return a key's record that nobody cleared away, although it holds no longer."""
+        known = self._store.read_key(key)
+        if known is None or is_held(known, self._store.read(known.job_id, consistent=True), now):
+            return None
+        return known
+
+
+def _same_request(new: NewJob, key: KeyRecord, holder: Job | None) -> Job:
+    """Return the job that a key stands for, if it is what is asked for again."""
+    if key.content != content_of(new):
+        raise KeyReusedError(key.job_id, "which has another job_type or payload")
+    if holder is None:
+        raise KeyReusedError(key.job_id, "which was deleted")
+    return holder
