@@ -13,7 +13,6 @@ from moto import mock_aws
 from bench.cold_process import HANDLERS, is_success
 from bench.cold_requests import Api
 from job_retry import runtime
-from job_retry.observability import metrics
 from local.template import load_template, read_functions
 from local.worker import Context
 
@@ -35,7 +34,6 @@ def tables(make_tables: MakeTables, monkeypatch: pytest.MonkeyPatch) -> Iterator
         monkeypatch.setenv("JOBS_TABLE", names.jobs)
         monkeypatch.setenv("CONTROL_TABLE", names.control)
         monkeypatch.setenv("DYNAMODB_ENDPOINT_URL", "https://dynamodb.us-east-1.amazonaws.com")
-        monkeypatch.setattr(metrics, "namespace", "JobRetry")
         runtime.engine.cache_clear()
         yield
         runtime.engine.cache_clear()

@@ -25,6 +25,7 @@ PURE = {
     "ids",
     "clock",
     "names",
+    "paths",
     "json_text",
     "unique",
 }

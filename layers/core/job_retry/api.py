@@ -1,6 +1,5 @@
 """HTTP around the engine: one resolver for each function, one table of errors and answers."""
 
-import re
 from base64 import b64decode
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -10,19 +9,16 @@ from aws_lambda_powertools.event_handler.exceptions import NotFoundError
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from job_retry.errors import (
-    InvalidFieldError,
     InvalidJsonError,
-    JobNotFoundError,
     JobRetryError,
     MediaTypeError,
     StoreError,
     TooLargeError,
 )
-from job_retry.ids import MAX_ID
-from job_retry.json_text import MAX_BODY, JsonText, members, render
-from job_retry.names import QUEUE, QUEUE_WORDS
+from job_retry.json_text import MAX_BODY, JsonText, expect_empty, render
 from job_retry.observability import flush, logger
-from job_retry.problems import problem, problem_of
+from job_retry.paths import read_id, read_queue_name
+from job_retry.problems import NO_ROUTE, RETRY_AFTER_SECONDS, problem, problem_of
 from job_retry.runtime import warm_up
 
 PREFIX = "/api:job-retry"
@@ -42,13 +38,6 @@ __all__ = [
 ]
 
 Handler = Callable[[dict[str, Any], LambdaContext], dict[str, Any]]
-
-_RETRY_AFTER_SECONDS = 1
-
-_SHOWN_DIGITS = 32  # of an id that no job can have
-
-_INTEGER = re.compile(r"-?[0-9]+")
-_MAX_DIGITS = len(str(MAX_ID))
 
 
 def create_app() -> APIGatewayHttpResolver:
@@ -106,37 +95,7 @@ def read_no_body(app: APIGatewayHttpResolver) -> None:
         MediaTypeError, InvalidJsonError, InvalidFieldError, TooLargeError: it is not
             acceptable.
     """
-    unknown = [
-        (name, "Extra inputs are not permitted") for name in members(body_text(app, MAX_BODY))
-    ]
-    if unknown:
-        raise InvalidFieldError(*unknown[0], *unknown[1:])
-
-
-def read_id(text: str) -> int:
-    """Return a job's id from its path.
-
-    Raises:
-        InvalidFieldError: it is no integer.
-        JobNotFoundError: it is an integer that no job can have.
-    """
-    if not _INTEGER.fullmatch(text):
-        raise InvalidFieldError("job_id", "must be an integer")
-    # asked in this order, since Python reads no integer of more than 4,300 digits
-    if len(text) > _MAX_DIGITS or not 0 < int(text) <= MAX_ID:
-        raise JobNotFoundError(text[:_SHOWN_DIGITS])
-    return int(text)
-
-
-def read_queue_name(text: str) -> str:
-    """Return a queue's name from its path.
-
-    Raises:
-        InvalidFieldError: no queue can have it.
-    """
-    if not QUEUE.fullmatch(text):
-        raise InvalidFieldError("queue", f"must be {QUEUE_WORDS}")
-    return text
+    expect_empty(body_text(app, MAX_BODY))
 
 
 def read_header(app: APIGatewayHttpResolver, name: str) -> str | None:
@@ -188,12 +147,12 @@ def _refuse(error: JobRetryError) -> Response[str]:
     headers: dict[str, str | list[str]] = {}
     if isinstance(error, StoreError):
         logger.warning("the store refused", reason=str(error), exc_info=True)
-        headers = {"Retry-After": str(_RETRY_AFTER_SECONDS)}
+        headers = {"Retry-After": str(RETRY_AFTER_SECONDS)}
     return _problem(problem_of(error), headers)
 
 
 def _no_route(_error: NotFoundError) -> Response[str]:
-    return _problem(problem(404, "not_found", "No such route", "there is nothing at this address"))
+    return _problem(NO_ROUTE)
 
 
 def _give_up(_error: Exception) -> Response[str]:

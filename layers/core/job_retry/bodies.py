@@ -10,11 +10,19 @@ from typing import TypeVar
 from pydantic import ValidationError
 
 from job_retry import json_text
-from job_retry.errors import InvalidFieldError, JobRetryError, TooLargeError
+from job_retry.errors import (
+    InvalidFieldError,
+    InvalidJsonError,
+    JobRetryError,
+    TooLargeError,
+)
 from job_retry.json_text import JsonText
 from job_retry.schemas.fields import Body
 
 B = TypeVar("B", bound=Body)
+
+MAX_BATCH_BODY = 6_000_000
+"""Characters of a batch's body: about what Lambda takes."""
 
 
 def text_within(text: str, limit: int) -> str:
@@ -26,9 +34,15 @@ def text_within(text: str, limit: int) -> str:
 
     Raises:
         TooLargeError: it has more.
+        InvalidJsonError: it has lone surrogates, which no UTF-8 has.
     """
     if len(text) > limit:
         raise TooLargeError("body", len(text), limit)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        message = "the body is not UTF-8"
+        raise InvalidJsonError(message) from None
     return text if text.strip(" \t\r\n") else "{}"
 
 
@@ -65,6 +79,17 @@ def batch_from(text: str, model: type[B], *, most: int) -> list[B | JobRetryErro
     if not 1 <= len(jobs) <= most:
         raise InvalidFieldError("jobs", f"must have 1 to {most} elements")
     return [_body_or_error(job, model) for job in jobs]
+
+
+def refuse_key_for_many(idempotency_key: str | None) -> None:
+    """Make sure that a batch as a whole has no Idempotency-Key.
+
+    Raises:
+        InvalidFieldError: it has one.
+    """
+    if idempotency_key is not None:
+        message = "is for one job; POST /jobs/batch takes an idempotency_key with each"
+        raise InvalidFieldError("Idempotency-Key", message)
 
 
 def query_from(given: Mapping[str, object], model: type[B]) -> B:

@@ -84,6 +84,18 @@ def members(body: str, max_depth: int = MAX_DEPTH) -> dict[str, JsonText]:
         at = _skip_space(body, at + 1)
 
 
+def expect_empty(body: str) -> None:
+    """Make sure that a JSON object has no members.
+
+    Raises:
+        InvalidJsonError: the body is not JSON.
+        InvalidFieldError: it is no object, or has members.
+    """
+    unknown = [(name, "Extra inputs are not permitted") for name in members(body)]
+    if unknown:
+        raise InvalidFieldError(*unknown[0], *unknown[1:])
+
+
 def elements(text: JsonText, name: str) -> list[JsonText]:
     """Take a compact JSON array apart into the text of each element.
 

@@ -5,14 +5,16 @@ Payloads, results and errors are the users' own and are never logged.
 
 from threading import Lock
 
-from aws_lambda_powertools import Logger, Metrics
-from aws_lambda_powertools.metrics import MetricUnit
+from aws_lambda_powertools import Logger
+from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit
 
 from job_retry.job import Job, Status
 from job_retry.transitions import Action
 
 logger = Logger()
-metrics = Metrics()
+# The queue's own wherever it is called from: a worker that calls it in its own process may have
+# metrics of its own, and the alarms are to hear of its jobs' deaths too.
+metrics = EphemeralMetrics(namespace="JobRetry", service="job-retry")
 _one_at_a_time = Lock()
 
 _METRICS = {

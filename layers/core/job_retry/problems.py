@@ -32,6 +32,9 @@ _STATUS_AND_TITLE: dict[type[JobRetryError], tuple[int, str]] = {
     StoreBusyError: (429, "Too busy"),
     StoreUnavailableError: (503, "The store is unavailable"),
 }
+RETRY_AFTER_SECONDS = 1
+"""When to ask again what the store could not serve."""
+
 _SHOWN_ERRORS = 20
 _SHOWN_NAME = 100  # characters of a field's name, which may be as long as the body
 
@@ -46,6 +49,9 @@ def problem(status: int, code: str, title: str, detail: str, **more: object) -> 
         "code": code,
         **more,
     }
+
+
+NO_ROUTE = problem(404, "not_found", "No such route", "there is nothing at this address")
 
 
 def problem_of(error: JobRetryError) -> dict[str, object]:

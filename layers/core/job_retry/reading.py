@@ -9,13 +9,10 @@ from aws_lambda_powertools.event_handler import APIGatewayHttpResolver
 
 from job_retry import bodies
 from job_retry.api import body_text, read_header
-from job_retry.errors import InvalidFieldError, JobRetryError
+from job_retry.errors import JobRetryError
 from job_retry.schemas.fields import Body
 
 B = TypeVar("B", bound=Body)
-
-_MAX_BATCH_BODY = 6_000_000  # about what Lambda takes
-_HEADER_OF_ONE = "is for one job; POST /jobs/batch takes an idempotency_key with each"
 
 
 def read_body(app: APIGatewayHttpResolver, model: type[B]) -> B:
@@ -42,9 +39,8 @@ def read_batch(
         MediaTypeError, InvalidJsonError, InvalidFieldError, TooLargeError: the batch as a
             whole is not acceptable.
     """
-    if read_header(app, "idempotency-key") is not None:
-        raise InvalidFieldError("Idempotency-Key", _HEADER_OF_ONE)
-    return bodies.batch_from(body_text(app, _MAX_BATCH_BODY), model, most=most)
+    bodies.refuse_key_for_many(read_header(app, "idempotency-key"))
+    return bodies.batch_from(body_text(app, bodies.MAX_BATCH_BODY), model, most=most)
 
 
 def read_query(app: APIGatewayHttpResolver, model: type[B]) -> B:
