@@ -5,9 +5,9 @@ PORT ?= 3000
 DATA ?= .local
 
 VENV := .venv/bin
-BENCH := PYTHONPATH=layers/core:. $(VENV)/python
+BENCH := PYTHONPATH=layers/core:layers/client:. $(VENV)/python
 
-.PHONY: help start test check format bench-cost bench-claim bench-cold build sam-local clean packages dev-packages python
+.PHONY: help start test check format bench-cost bench-claim bench-cold bench-worker build sam-local clean packages dev-packages python
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1	/p' Makefile | expand -t 18
@@ -38,6 +38,9 @@ bench-claim: dev-packages ## How claims fare when many workers want the same job
 
 bench-cold: dev-packages build ## What a cold start costs, and a warm call
 	@$(BENCH) -m bench.cold
+
+bench-worker: dev-packages ## What a worker takes beside the same HTTP calls made by hand
+	@$(BENCH) -m bench.worker
 
 build: ## Build what `sam deploy` uploads
 	@local/sam/build.sh
