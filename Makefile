@@ -22,7 +22,8 @@ check: dev-packages ## Check format, lint, types, structure and the template
 	@$(VENV)/ruff format --check
 	@$(VENV)/ruff check
 	@$(VENV)/mypy
-	@$(VENV)/python -m pytest -q tests/unit/test_structure.py
+	@$(VENV)/mypy --python-version 3.10 --follow-imports=silent layers/client
+	@$(VENV)/python -m pytest -q tests/unit/test_structure.py tests/unit/test_client_structure.py
 	@$(VENV)/cfn-lint template.yaml examples/*/template.yaml
 	@local/sam/validate.sh
 

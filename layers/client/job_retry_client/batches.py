@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from job_retry_client.errors import (
-    AnswerError,
-    JobQueueError,
-    NoAnswerError,
-    QueueBusyError,
-    error_of,
-)
+from job_retry_client.errors import AnswerError, JobQueueError, NoAnswerError, error_of
 from job_retry_client.models import Job
+from job_retry_client.retries import is_worth_repeating
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from job_retry_client.retries import Retries
 
-_MOST_BYTES = 4_000_000  # of one request: an answer repeats them, and may have 6 MB
+# Of one request. Lambda takes and returns 6 MB, in which a body is a JSON string: with all its
+# quotes and backslashes escaped it may be twice as long.
+_MOST_BYTES = 2_500_000
+_BUSY_SECONDS = 1.0  # what Retry-After says of a single job
 _ERROR = 400
 
 
@@ -44,11 +43,13 @@ class Batch:
         send: asks the queue, given the JSON text of each job, and returns its answer for each.
         most: jobs that one request may have.
         retries: how often what was too busy is sent again.
+        is_repeatable: whether doing it twice is as good as once.
     """
 
     send: Callable[[Sequence[str]], Sequence[Mapping[str, Any]]]
     most: int
     retries: Retries
+    is_repeatable: bool
 
 
 def send_all(batch: Batch, jobs: Sequence[str]) -> list[Job | JobQueueError]:
@@ -60,21 +61,24 @@ def send_all(batch: Batch, jobs: Sequence[str]) -> list[Job | JobQueueError]:
     """
     outcomes: dict[int, Job | JobQueueError] = {}
     waiting = list(range(len(jobs)))
-    for pause in [*batch.retries.pauses(), None]:
+    for pause in chain(batch.retries.pauses(), [None]):
+        busy: list[int] = []
         for chunk in _chunks(waiting, jobs, batch.most):
-            outcomes.update(zip(chunk, _send(batch, [jobs[each] for each in chunk]), strict=True))
-        waiting = [each for each in waiting if isinstance(outcomes[each], QueueBusyError)]
+            try:
+                results = batch.send([jobs[number] for number in chunk])
+            except (AnswerError, NoAnswerError) as error:
+                # of the whole request, which was repeated already
+                outcomes.update(dict.fromkeys(chunk, error))
+                continue
+            for number, result in zip(chunk, results, strict=True):
+                outcomes[number] = _outcome(result)
+                if is_worth_repeating(result["status"], is_repeatable=batch.is_repeatable):
+                    busy.append(number)
+        waiting = busy
         if pause is None or not waiting:
             break
-        batch.retries.wait(pause, 1.0)
+        batch.retries.wait(pause, _BUSY_SECONDS)
     return [outcomes[number] for number in range(len(jobs))]
-
-
-def _send(batch: Batch, jobs: Sequence[str]) -> list[Job | JobQueueError]:
-    try:
-        return [_outcome(each) for each in batch.send(jobs)]
-    except (AnswerError, NoAnswerError) as error:
-        return [error] * len(jobs)
 
 
 def _outcome(result: Mapping[str, Any]) -> Job | JobQueueError:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlsplit
-
-import boto3
 
 from job_retry_client.errors import JobQueueError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
+    from urllib.parse import SplitResult
+
+    from boto3.session import Session
 
     from job_retry_client.transports.base import Transport
 
@@ -47,31 +49,27 @@ def transport_of(
     if not address:
         raise JobQueueError(f"where is the queue? Give its address, or set {URL_VARIABLE}")
     token = token or os.environ.get(TOKEN_VARIABLE)
-    parts = urlsplit(address)
+    try:
+        parts = urlsplit(address)
+    except ValueError as error:
+        raise JobQueueError(f"{address} is no address: {error}") from error
     # imported here, so that a program pays for the way it takes only
     if parts.scheme in ("http", "https"):
         return _http(address, token, profile, region)
     if parts.scheme == "lambda":
-        from job_retry_client.transports.invoke import InvokeTransport  # noqa: PLC0415
-
-        region = region or parse_qs(parts.query).get("region", [None])[0]
-        session = boto3.session.Session(profile_name=profile, region_name=region)
-        return InvokeTransport(parts.netloc or parts.path, session=session)
+        return _invoke(parts, profile, region)
     if parts.scheme == "in-process":
         from job_retry_client.transports.in_process import InProcessTransport  # noqa: PLC0415
 
-        return InProcessTransport()
+        with _told():
+            return InProcessTransport()
     raise JobQueueError(f"{address} is none of https:, http:, lambda: and in-process:")
 
 
 def _http(
     address: str, token: str | Callable[[], str] | None, profile: str | None, region: str | None
 ) -> Transport:
-    from job_retry_client.transports.http import (  # noqa: PLC0415
-        HttpTransport,
-        bearer_token,
-        iam_signature,
-    )
+    from job_retry_client.transports.http import HttpTransport, bearer_token  # noqa: PLC0415
 
     parts = urlsplit(address)
     if token is not None:
@@ -80,5 +78,37 @@ def _http(
         return HttpTransport(address, sign=bearer_token(token))
     if parts.scheme == "http":
         return HttpTransport(address)
-    session = boto3.session.Session(profile_name=profile, region_name=region)
-    return HttpTransport(address, sign=iam_signature(session, region, address))
+    from job_retry_client.transports.signing import iam_signature  # noqa: PLC0415
+
+    with _told():
+        return HttpTransport(
+            address, sign=iam_signature(_session(profile, region), region, address)
+        )
+
+
+def _invoke(parts: SplitResult, profile: str | None, region: str | None) -> Transport:
+    from job_retry_client.transports.invoke import InvokeTransport  # noqa: PLC0415
+
+    stack = parts.netloc or parts.path
+    if not stack:
+        raise JobQueueError("which stack's functions? Say lambda:STACK")
+    region = region or parse_qs(parts.query).get("region", [None])[0]
+    with _told():
+        return InvokeTransport(stack, session=_session(profile, region))
+
+
+def _session(profile: str | None, region: str | None) -> Session:
+    from boto3.session import Session  # noqa: PLC0415
+
+    return Session(profile_name=profile, region_name=region)
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """Raise what is wrong with the AWS configuration as an error of the queue's."""
+    from botocore.exceptions import BotoCoreError  # noqa: PLC0415
+
+    try:
+        yield
+    except BotoCoreError as error:
+        raise JobQueueError(str(error)) from error

@@ -90,7 +90,7 @@ class WrongStatusError(ConflictError):
 
 
 class LeaseLostError(ConflictError):
-    """The lease ended and the job is somebody else's, or was settled already."""
+    """The lease token holds the job no longer: the lease ended, the job may be somebody else's."""
 
 
 class KeyConflictError(ConflictError):
@@ -108,6 +108,11 @@ class ServerError(AnswerError):
 _BY_CODE: dict[str, type[AnswerError]] = {
     "too_large": TooLargeError,
     "too_costly": TooCostlyError,
+    "not_found": JobNotFoundError,
+    "not_running": WrongStatusError,
+    "not_queued": WrongStatusError,
+    "not_dead": WrongStatusError,
+    "not_ended": WrongStatusError,
     "lease_lost": LeaseLostError,
     "key_reused": KeyConflictError,
     "key_taken": KeyConflictError,
@@ -116,8 +121,7 @@ _BY_CODE: dict[str, type[AnswerError]] = {
 _BY_STATUS: dict[int, type[AnswerError]] = {
     401: NotAllowedError,
     403: NotAllowedError,
-    404: JobNotFoundError,
-    409: WrongStatusError,
+    409: ConflictError,
     413: TooLargeError,
     429: QueueBusyError,
     503: QueueBusyError,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from datetime import datetime
+from datetime import datetime, timezone
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -22,25 +23,31 @@ def dump(value: Any) -> str:
 def dump_given(members: Mapping[str, Any]) -> str:
     """Return an object as JSON, without the members that are None.
 
+    ``run_after`` may be a `datetime`; other members, the payload too, are JSON values.
+
     Raises:
         TypeError, ValueError: a member is no JSON value, or a time without a time zone.
     """
-    given = {name: _plain(value) for name, value in members.items() if value is not None}
+    given = {name: value for name, value in members.items() if value is not None}
+    run_after = given.get("run_after")
+    if isinstance(run_after, datetime):
+        given["run_after"] = _moment_text(run_after)
     return dump(given)
 
 
-def load_object(text: str) -> dict[str, Any]:
-    """Read an answer; what is no JSON object, as of a proxy, becomes the detail of one."""
+def load_object(text: str) -> dict[str, Any] | None:
+    """Read an answer; None if it is no JSON object, as a proxy's may be."""
     try:
         value = json.loads(text)
-    except ValueError:
-        value = None
-    return value if isinstance(value, dict) else {"detail": text[:500]}
+    except json.JSONDecodeError:
+        return None
+    except ValueError:  # an integer of over 4,300 digits, which Python takes by this way only
+        value = json.loads(text, parse_int=lambda digits: int(Decimal(digits)))
+    return value if isinstance(value, dict) else None
 
 
-def _plain(value: Any) -> Any:
-    if not isinstance(value, datetime):
-        return value
-    if value.tzinfo is None:
-        raise ValueError(f"{value} has no time zone")
-    return value.isoformat()
+def _moment_text(moment: datetime) -> str:
+    if moment.utcoffset() is None:
+        raise ValueError(f"{moment} has no time zone")
+    # in UTC, since RFC 3339 knows no offsets with seconds, and Python's old time zones have some
+    return moment.astimezone(timezone.utc).isoformat()

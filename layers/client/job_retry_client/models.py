@@ -30,7 +30,8 @@ class Job:
             ``answer["payload_bytes"]`` is its size. So too with ``result``.
         run_after: not before this moment will anything happen to the job by itself.
         lease_token: of the claim that brought it; None in every other answer.
-        duplicate: an enqueue brought it, and it was there before.
+        duplicate: an enqueue brought it, and it was there before; perhaps by the enqueue's own
+            earlier attempt, whose answer was lost.
         history: of a job that was asked for by its id, oldest first.
         answer: all that the queue said, as JSON has it.
     """

@@ -11,6 +11,7 @@ from job_retry_client.connect import transport_of
 from job_retry_client.errors import (
     JobNotFoundError,
     JobQueueError,
+    NoAnswerError,
     QueueNotFoundError,
     TooCostlyError,
     WrongStatusError,
@@ -28,7 +29,11 @@ if TYPE_CHECKING:
     from job_retry_client.operations import Operation
     from job_retry_client.transports.base import Answer, Transport
 
+_NO_CONTENT = 204
+_REDIRECT = 300
 _ERROR = 400
+_SHOWN = 500
+_KEPT_ERROR = 4096  # characters; the queue keeps as many bytes
 _MOST_ENQUEUED = 100
 _MOST_SETTLED = 25
 _LONGEST_PAGE = 100
@@ -120,7 +125,8 @@ class JobQueue:
         Raises:
             AnswerError: the queue refused, as `InvalidRequestError` or `KeyConflictError` say.
             NoAnswerError: only the queue knows.
-            TypeError, ValueError: the payload is no JSON value, or a time has no time zone.
+            TypeError, ValueError: the payload is no JSON value, a time has no time zone, or the
+                idempotency key is not of printable ASCII characters.
         """
         new = NewJob(
             job_type,
@@ -136,7 +142,7 @@ class JobQueue:
             unique_key,
             unique_for_seconds,
         )
-        key = idempotency_key or self._drawn_key()
+        key = self._key(idempotency_key)
         request = Request(operations.ENQUEUE, body=dump_given(vars(new)), idempotency_key=key)
         return Job.from_answer(self._ask(request, is_repeatable=key is not None))
 
@@ -147,11 +153,10 @@ class JobQueue:
             BatchError: some were not stored; its ``outcomes`` tell which, and why.
             TypeError, ValueError: as of `enqueue`; none was stored.
         """
-        keyed = [(new, new.idempotency_key or self._drawn_key()) for new in jobs]
-        bodies = [dump_given({**vars(new), "idempotency_key": key}) for new, key in keyed]
-        is_repeatable = all(key is not None for _, key in keyed)
+        members = [vars(new) | {"idempotency_key": self._key(new.idempotency_key)} for new in jobs]
+        is_repeatable = all(each["idempotency_key"] is not None for each in members)
         batch = self._batch(operations.ENQUEUE_MANY, _MOST_ENQUEUED, is_repeatable=is_repeatable)
-        outcomes = send_all(batch, bodies)
+        outcomes = send_all(batch, [dump_given(each) for each in members])
         stored = [each for each in outcomes if isinstance(each, Job)]
         if len(stored) < len(outcomes):
             raise BatchError(outcomes)
@@ -264,7 +269,11 @@ class JobQueue:
         Raises:
             LeaseLostError, WrongStatusError, JobNotFoundError: nothing was changed.
         """
-        members = {"error": error, "retry_in_seconds": retry_in_seconds, "retry": retry}
+        members = {
+            "error": _beginning(error),
+            "retry_in_seconds": retry_in_seconds,
+            "retry": retry,
+        }
         return self._settle(operations.FAIL, job, _token(job, lease_token), members)
 
     def heartbeat(
@@ -320,8 +329,8 @@ class JobQueue:
         Raises:
             TypeError, ValueError: a result is no JSON value; nothing was changed.
         """
-        bodies = [_settlement(job, {"result": result}) for job, result in jobs]
-        return send_all(self._batch(operations.COMPLETE_MANY, _MOST_SETTLED), bodies)
+        settled = [(job, {"result": result}) for job, result in jobs]
+        return self._settle_many(operations.COMPLETE_MANY, settled)
 
     def fail_many(self, jobs: Iterable[tuple[Job, Failure]]) -> list[Job | JobQueueError]:
         """End many runs that failed, 25 in a request.
@@ -329,8 +338,20 @@ class JobQueue:
         Returns:
             The job or the error of each, in order.
         """
-        bodies = [_settlement(job, vars(failure)) for job, failure in jobs]
-        return send_all(self._batch(operations.FAIL_MANY, _MOST_SETTLED), bodies)
+        settled = [
+            (job, {**vars(failure), "error": _beginning(failure.error)}) for job, failure in jobs
+        ]
+        return self._settle_many(operations.FAIL_MANY, settled)
+
+    def _settle_many(
+        self, operation: Operation, settled: Sequence[tuple[Job, Mapping[str, Any]]]
+    ) -> list[Job | JobQueueError]:
+        bodies = [
+            dump_given({"id": job.id, "lease_token": job.lease_token, **members})
+            for job, members in settled
+        ]
+        is_repeatable = all(job.lease_token is not None for job, _ in settled)
+        return send_all(self._batch(operation, _MOST_SETTLED, is_repeatable=is_repeatable), bodies)
 
     # -- people ------------------------------------------------------------------------
 
@@ -467,8 +488,13 @@ class JobQueue:
 
     # ----------------------------------------------------------------------------------
 
-    def _drawn_key(self) -> str | None:
-        return str(uuid.uuid4()) if self._repeat_enqueues else None
+    def _key(self, given: str | None) -> str | None:
+        if given is None:
+            return str(uuid.uuid4()) if self._repeat_enqueues else None
+        # of a batch as well: one key is to be the same everywhere
+        if not (given.isascii() and given.isprintable() and given == given.strip()):
+            raise ValueError("an idempotency key is a header: printable ASCII, no blanks around")
+        return given
 
     def _settle(
         self, operation: Operation, job: Job | int, token: str | None, members: dict[str, Any]
@@ -486,14 +512,14 @@ class JobQueue:
             given["per_page"] = str(per_page)
         return _page_of(self._ask(Request(operation, query=given), is_repeatable=True))
 
-    def _batch(self, operation: Operation, most: int, *, is_repeatable: bool = True) -> Batch:
+    def _batch(self, operation: Operation, most: int, *, is_repeatable: bool) -> Batch:
         def ask(jobs: Sequence[str]) -> Sequence[Mapping[str, Any]]:
             request = Request(operation, body=f'{{"jobs":[{",".join(jobs)}]}}')
             results: Sequence[Mapping[str, Any]]
             results = self._ask(request, is_repeatable=is_repeatable)["results"]
             return results
 
-        return Batch(ask, most, self._retries)
+        return Batch(ask, most, self._retries, is_repeatable)
 
     def _ask_queue(self, request: Request) -> Mapping[str, Any]:
         try:
@@ -511,7 +537,13 @@ class JobQueue:
 def _read(answer: Answer) -> dict[str, Any]:
     content = load_object(answer.body)
     if answer.status >= _ERROR:
-        raise error_of(answer.status, content, answer.retry_after_seconds)
+        problem = {"detail": answer.body[:_SHOWN]} if content is None else content
+        raise error_of(answer.status, problem, answer.retry_after_seconds)
+    if answer.status == _NO_CONTENT:
+        return {}
+    if content is None or answer.status >= _REDIRECT:
+        shown = f"HTTP status {answer.status}, {answer.body[:_SHOWN]!r}"
+        raise NoAnswerError(f"another did, with {shown}; is the address right?", was_sent=True)
     return content
 
 
@@ -525,8 +557,10 @@ def _path(job: Job | int) -> dict[str, str]:
 
 
 def _token(job: Job | int, lease_token: str | None) -> str | None:
-    return lease_token or (job.lease_token if isinstance(job, Job) else None)
+    if lease_token is None and isinstance(job, Job):
+        return job.lease_token
+    return lease_token
 
 
-def _settlement(job: Job, members: Mapping[str, Any]) -> str:
-    return dump_given({"id": job.id, "lease_token": job.lease_token, **members})
+def _beginning(error: str) -> str:
+    return error[:_KEPT_ERROR]

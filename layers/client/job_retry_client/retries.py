@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import time
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from job_retry_client.errors import NoAnswerError
@@ -23,8 +24,8 @@ class Retries:
     """How often and how long to try.
 
     A request that is safe to repeat is sent again when no answer came or the queue failed; any
-    other only when it surely was not done: it never left, or was throttled. The pause is what
-    Retry-After says, and at least a random one that doubles its range each time ("full jitter").
+    other only when it never left, or was throttled. The pause is what Retry-After says, and at
+    least a random one that doubles its range each time ("full jitter").
 
     Attributes:
         attempts: with the first one.
@@ -42,13 +43,20 @@ class Retries:
 
     def pauses(self) -> Iterator[float]:
         """Yield the pause before each further attempt, in seconds."""
-        for number in range(self.attempts - 1):
-            longest = self.first_pause_seconds * 2**number
-            yield min(longest, self.longest_pause_seconds) * self.draw()
+        longest = self.first_pause_seconds
+        for _ in range(self.attempts - 1):
+            longest = min(longest, self.longest_pause_seconds)
+            yield longest * self.draw()
+            longest *= 2
 
     def wait(self, pause: float, retry_after_seconds: float | None) -> None:
         """Wait before the next attempt, for as long as the queue asks at least."""
         self.sleep(min(max(pause, retry_after_seconds or 0.0), self.longest_pause_seconds))
+
+
+def is_worth_repeating(status: int, *, is_repeatable: bool) -> bool:
+    """Return whether to ask again what had an answer of this HTTP status."""
+    return status == _BUSY or (is_repeatable and status in _UNSURE)
 
 
 def send(
@@ -66,21 +74,22 @@ def send(
         The answer, and whether an earlier attempt may have been done before.
 
     Raises:
-        NoAnswerError: none came, and asking once more is not safe or was not of use.
+        NoAnswerError: none came, and asking once more is not safe or was not of use. Its
+            ``was_sent`` speaks of all attempts.
     """
     maybe_done = False
-    for pause in [*retries.pauses(), None]:
+    for pause in chain(retries.pauses(), [None]):
         try:
             answer = transport.send(request)
         except NoAnswerError as error:
-            if pause is None or (error.was_sent and not is_repeatable):
-                raise
             maybe_done = maybe_done or error.was_sent
+            if pause is None or (error.was_sent and not is_repeatable):
+                error.was_sent = maybe_done
+                raise
             retries.wait(pause, None)
             continue
-        is_unsure = answer.status in _UNSURE
-        if pause is None or not (answer.status == _BUSY or (is_unsure and is_repeatable)):
+        if pause is None or not is_worth_repeating(answer.status, is_repeatable=is_repeatable):
             break
-        maybe_done = maybe_done or is_unsure
+        maybe_done = True  # even what was throttled may have been in its last step
         retries.wait(pause, answer.retry_after_seconds)
     return answer, maybe_done

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import isfinite
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
@@ -97,8 +98,9 @@ class FlushTransport(Transport, Protocol):
 
 
 def seconds_of(retry_after: str | None) -> float | None:
-    """Read a Retry-After header; None where it is missing or says a date."""
+    """Read a Retry-After header; None where it is missing or says no number, as a date."""
     try:
-        return max(0.0, float(retry_after or ""))
+        seconds = float(retry_after or "")
     except ValueError:
         return None
+    return max(0.0, seconds) if isfinite(seconds) else None

@@ -1,19 +1,15 @@
-"""Over HTTP, signed with AWS credentials, with a bearer token, or as it is.
+"""Over HTTP: as it is, or with what tells who is calling.
 
-urllib3 and the signer come with boto3.
+urllib3 comes with boto3.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
-from urllib.parse import quote, urlencode, urlsplit
+from urllib.parse import quote, urlencode
 
-import boto3
 import urllib3
-from botocore.auth import SigV4Auth
-from botocore.awsrequest import AWSRequest
 
 from job_retry_client.errors import JobQueueError, NoAnswerError
 from job_retry_client.transports.base import Answer, seconds_of
@@ -24,10 +20,8 @@ if TYPE_CHECKING:
 Sign: TypeAlias = Callable[[str, str, bytes | None, dict[str, str]], dict[str, str]]
 """Returns the headers of a request, given method, address, body and headers."""
 
-_API_HOST = re.compile(r"[^.]+\.execute-api\.([a-z0-9-]+)\.amazonaws\.com(\.cn)?")
 _CONNECT_SECONDS = 5
-_READ_SECONDS = 30  # an HTTP API gives up after that
-_UNRESERVED = "-_.~"
+_READ_SECONDS = 35  # an HTTP API gives up after 30, and says so
 
 
 class HttpTransport:
@@ -37,12 +31,13 @@ class HttpTransport:
         url: where the API is, without a route.
         sign: adds what tells who is calling; see `iam_signature` and `bearer_token`.
         connections: that are kept open; more are opened, and closed after use.
+
+    Raises:
+        JobQueueError: the address is none.
     """
 
     def __init__(self, url: str, *, sign: Sign | None = None, connections: int = 32) -> None:
-        if urlsplit(url).scheme not in ("http", "https"):
-            raise ValueError(f"{url} is no HTTP address")
-        self.url = url.rstrip("/")
+        self.url = _base(url)
         self._sign = sign
         self._pool = urllib3.PoolManager(
             maxsize=connections,
@@ -56,17 +51,18 @@ class HttpTransport:
         Raises:
             NoAnswerError: none came.
         """
-        url = self.url + quote(request.path, safe="/:" + _UNRESERVED)
-        if request.query:
-            # as a signature wants it: sorted, and %20 for a space
-            url += f"?{urlencode(sorted(request.query.items()), quote_via=quote, safe=_UNRESERVED)}"
+        url = self.url + _target(request)
         body = None if request.body is None else request.body.encode()
         headers = request.headers
         if self._sign is not None:
             headers = self._sign(request.operation.method, url, body, headers)
         try:
             answer = self._pool.request(
-                request.operation.method, url, body=body, headers=headers, redirect=False
+                request.operation.method,
+                url,
+                body=body,
+                headers=headers,
+                redirect=False,
             )
         except (
             urllib3.exceptions.NewConnectionError,
@@ -79,41 +75,6 @@ class HttpTransport:
         return Answer(answer.status, text, seconds_of(answer.headers.get("retry-after")))
 
 
-def iam_signature(
-    session: boto3.session.Session | None = None, region: str | None = None, url: str = ""
-) -> Sign:
-    """Sign requests with AWS credentials, as an HTTP API wants it.
-
-    Args:
-        session: that has the credentials; by default the environment's.
-        region: of the API; by default the one in its address, or the session's.
-        url: the API's address.
-
-    Raises:
-        JobQueueError: there are no credentials, or no region.
-    """
-    session = session or boto3.session.Session()
-    credentials = session.get_credentials()
-    if credentials is None:
-        raise JobQueueError("there are no AWS credentials to sign with")
-    host = _API_HOST.fullmatch(urlsplit(url).hostname or "")
-    region = region or (host.group(1) if host else None) or session.region_name
-    if region is None:
-        raise JobQueueError(
-            "which AWS region the API is in is not known: give region, or AWS_REGION"
-        )
-    name = region
-
-    def sign(method: str, url: str, body: bytes | None, headers: dict[str, str]) -> dict[str, str]:
-        unsigned = AWSRequest(method, url, data=body, headers=headers)
-        # frozen, so that a renewal amid the signing cannot mix two sets
-        frozen = credentials.get_frozen_credentials()
-        SigV4Auth(frozen, "execute-api", name).add_auth(unsigned)
-        return dict(unsigned.headers.items())
-
-    return sign
-
-
 def bearer_token(token: str | Callable[[], str]) -> Sign:
     """Send a JSON web token along.
 
@@ -124,9 +85,37 @@ def bearer_token(token: str | Callable[[], str]) -> Sign:
     def sign(
         _method: str, _url: str, _body: bytes | None, headers: dict[str, str]
     ) -> dict[str, str]:
-        return {
-            **headers,
-            "authorization": f"Bearer {token if isinstance(token, str) else token()}",
-        }
+        current = token if isinstance(token, str) else token()
+        return {**headers, "authorization": f"Bearer {current.strip()}"}
 
     return sign
+
+
+def _base(url: str) -> str:
+    """Return an address in urllib3's own spelling: what is signed must not change on its way."""
+    try:
+        parts = urllib3.util.parse_url(url)
+    except urllib3.exceptions.LocationParseError as error:
+        raise JobQueueError(f"{url} is no address") from error
+    if parts.scheme not in ("http", "https") or not parts.host:
+        raise JobQueueError(f"{url} is no HTTP address")
+    if parts.auth or parts.query is not None or parts.fragment is not None:
+        raise JobQueueError("the API's address has a host and a path, and nothing else")
+    return parts.url.rstrip("/")
+
+
+def _target(request: Request) -> str:
+    """Return path and query as they go over the wire, and as a signature wants them."""
+    path = request.operation.route
+    for name, given in request.parameters.items():
+        path = path.replace(f"{{{name}}}", _segment(given))
+    if not request.query:
+        return path
+    # sorted, and %20 for a space
+    return f"{path}?{urlencode(sorted(request.query.items()), quote_via=quote, safe='')}"
+
+
+def _segment(given: str) -> str:
+    """Return a part of a path; one of dots alone would be taken for a way up."""
+    quoted = quote(given, safe="")
+    return quoted if quoted.strip(".") else quoted.replace(".", "%2E")

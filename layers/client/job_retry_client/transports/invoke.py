@@ -13,10 +13,13 @@ from botocore.exceptions import (
     BotoCoreError,
     ClientError,
     ConnectTimeoutError,
+    CredentialRetrievalError,
     EndpointConnectionError,
+    NoCredentialsError,
 )
 
 from job_retry_client.errors import NoAnswerError
+from job_retry_client.json_text import load_object
 from job_retry_client.transports.base import Answer, seconds_of
 
 if TYPE_CHECKING:
@@ -28,7 +31,14 @@ _ALIAS = "live"
 _CONFIG = Config(
     connect_timeout=5, read_timeout=35, retries={"total_max_attempts": 1}, max_pool_connections=32
 )
+_NOT_SENT = (
+    EndpointConnectionError,
+    ConnectTimeoutError,
+    CredentialRetrievalError,
+    NoCredentialsError,
+)
 _THROTTLED = ("TooManyRequestsException", "ThrottlingException")
+_CONFLICT = 409
 
 
 class InvokeTransport:
@@ -67,14 +77,12 @@ class InvokeTransport:
             payload = invoked["Payload"].read()
         except ClientError as error:
             return _refused(error)
-        except (EndpointConnectionError, ConnectTimeoutError) as error:
-            raise NoAnswerError(str(error), was_sent=False) from error
         except BotoCoreError as error:
-            raise NoAnswerError(str(error), was_sent=True) from error
-        if "FunctionError" in invoked:
-            reason = payload[:500].decode("utf-8", "replace")
-            raise NoAnswerError(f"the function failed: {reason}", was_sent=True)
-        answer = json.loads(payload)
+            raise NoAnswerError(str(error), was_sent=not isinstance(error, _NOT_SENT)) from error
+        text = payload.decode("utf-8", "replace")
+        answer = load_object(text)
+        if "FunctionError" in invoked or answer is None or "statusCode" not in answer:
+            raise NoAnswerError(f"the function failed: {text[:500]}", was_sent=True)
         headers = {name.lower(): given for name, given in (answer.get("headers") or {}).items()}
         retry_after = seconds_of(headers.get("retry-after"))
         return Answer(answer["statusCode"], answer.get("body") or "", retry_after)
@@ -111,11 +119,12 @@ def _event(request: Request) -> dict[str, Any]:
 
 def _refused(error: ClientError) -> Answer:
     """Return Lambda's own refusal as an answer."""
-    response = error.response
-    code = response["Error"]["Code"]
-    status = response.get("ResponseMetadata", {}).get("HTTPStatusCode", 500)
-    if code in _THROTTLED:
-        status = 429
+    code = error.response["Error"]["Code"]
+    metadata = error.response.get("ResponseMetadata", {})
+    status = metadata.get("HTTPStatusCode", 500)
+    if code in _THROTTLED or status == _CONFLICT:
+        status = 429  # a conflict is a function that is about to start or to be updated
     elif code == "ResourceNotFoundException":
-        status = 403  # a job that is not found is 404; this is a function that is not
-    return Answer(status, json.dumps({"title": code, "detail": str(error)}))
+        status = 403  # so also where the caller may not invoke it
+    retry_after = seconds_of(metadata.get("HTTPHeaders", {}).get("retry-after"))
+    return Answer(status, json.dumps({"title": code, "detail": str(error)}), retry_after)

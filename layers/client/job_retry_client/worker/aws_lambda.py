@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from job_retry_client.models import Failure
-from job_retry_client.worker.crew import ClaimPlan, Crew
+from job_retry_client.worker.crew import MOST_JOB_TYPES, ClaimPlan, Crew
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from job_retry_client.worker.crew import Settings
     from job_retry_client.worker.handlers import Handlers
 
-_LAST_SECONDS = 2.0  # of an invocation, to tell the queue how it went
+_LAST_SECONDS = 2.0  # of an invocation, to end in
+_LAST_WORDS_SECONDS = 1.5  # of these, to tell the queue how it went
 _LEASE_MARGIN_SECONDS = 1
 
 _logger = logging.getLogger("job_retry_client.worker")
@@ -45,20 +46,28 @@ class LambdaWorker:
 
     def __call__(self, _event: Any, context: Any) -> dict[str, Any]:
         """Work, and return how many jobs came to what, and why it ended: ``idle`` or ``time``."""
+        ends_at: float
         ends_at = self._clock() + context.get_remaining_time_in_millis() / 1000 - _LAST_SECONDS
         is_short = False
 
+        def rest() -> float:
+            return ends_at - self._clock()
+
         def plan() -> ClaimPlan | None:
             nonlocal is_short
-            found = self._plan(ends_at - self._clock())
+            found = self._plan(rest())
             is_short = found is None
             return found
 
         crew = Crew(
             self._queue,
             self._handlers,
-            replace(self._settings, worker_id=_name(context)),
+            replace(
+                self._settings, worker_id=_name(context), last_words_seconds=_LAST_WORDS_SECONDS
+            ),
             plan,
+            # asked again, since a claim may take its time
+            may_start=lambda job: self._needs(job.job_type) <= rest(),
             ends_at=ends_at,
             # The leases end when the invocation does: nothing to renew, and nobody waits for
             # long if it is cut off.
@@ -68,11 +77,13 @@ class LambdaWorker:
             ),
             clock=self._clock,
         )
-        crew.work(until_idle=True)
-        self._handlers.event_loop.close()
-        self._queue.flush()
-        counts = dict(crew.ledger.counts)
-        summary = {**counts, "ended_by": "time" if is_short else "idle"}
+        try:
+            crew.work(until_idle=True)
+        finally:
+            self._handlers.event_loop.close()
+            self._queue.flush()
+        is_short = is_short or rest() <= 0
+        summary = {**crew.ledger.counts, "ended_by": "time" if is_short else "idle"}
         _logger.info("%s", summary)
         return summary
 
@@ -80,13 +91,16 @@ class LambdaWorker:
         """Claim what can be done in the time that is left, in seconds."""
         wanted = self._job_types()
         known = self._handlers.job_types
-        fitting = [
-            each for each in known if self._handlers.max_seconds(each, self._max_seconds) <= rest
-        ]
+        fitting = [each for each in known if self._needs(each) <= rest]
         if not fitting:
             return None
         lease = math.ceil(rest + _LAST_SECONDS) + _LEASE_MARGIN_SECONDS
-        return ClaimPlan(wanted if len(fitting) == len(known) else fitting, lease)
+        if len(fitting) == len(known):
+            return ClaimPlan(wanted, lease)
+        return ClaimPlan(fitting[:MOST_JOB_TYPES], lease)
+
+    def _needs(self, job_type: str) -> float:
+        return self._handlers.max_seconds(job_type, self._max_seconds)
 
 
 def _name(context: Any) -> str:

@@ -27,6 +27,7 @@ class JobContext:
         self._lease_lost = False
         self._is_taken_away = False
         self._cancel: Callable[[], object] | None = None
+        self._is_cancelled = False
 
     @property
     def payload(self) -> Any:
@@ -55,6 +56,8 @@ class JobContext:
 
         Raises:
             LeaseLostError, WrongStatusError, JobNotFoundError: the lease is lost.
+            JobQueueError: the queue did not take it; the lease is as it was.
+            TypeError, ValueError: it is no JSON value.
         """
         self._report(self, progress)
 
@@ -86,13 +89,20 @@ class JobContext:
         self._interrupted.set()
 
     def on_cancel(self, cancel: Callable[[], object]) -> None:
-        """Note how the handler can be ended from outside."""
-        self._cancel = cancel
+        """Note how the handler can be ended from outside; at once, if it was to be before."""
+        with self._lock:
+            self._cancel = cancel
+            is_cancelled = self._is_cancelled
+        if is_cancelled:
+            cancel()
 
     def cancel(self) -> None:
-        """End the handler, if it can be ended from outside."""
-        if self._cancel is not None:
-            self._cancel()
+        """End the handler, if it can be ended from outside, now or later."""
+        with self._lock:
+            self._is_cancelled = True
+            cancel = self._cancel
+        if cancel is not None:
+            cancel()
 
     def end(self) -> bool:
         """Take the right to say what became of the run; True for the first who asks alone."""

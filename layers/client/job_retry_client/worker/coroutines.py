@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from threading import Lock, Thread
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Coroutine
 
     from job_retry_client.worker.context import JobContext
+
+_logger = logging.getLogger("job_retry_client.worker")
 
 
 class EventLoop:
@@ -21,7 +24,11 @@ class EventLoop:
 
     def run(self, coroutine: Coroutine[Any, Any, Any], context: JobContext) -> Any:
         """Run a coroutine to its end and return its result; the calling thread waits."""
-        future = asyncio.run_coroutine_threadsafe(coroutine, self._started())
+        if context.is_over:  # given up meanwhile, and the loop perhaps ended
+            coroutine.close()
+            raise asyncio.CancelledError
+        with self._lock:  # or else the loop could end in between, and never run it
+            future = asyncio.run_coroutine_threadsafe(coroutine, self._started())
         context.on_cancel(future.cancel)
         return future.result()
 
@@ -33,19 +40,32 @@ class EventLoop:
                 self._loop = None
 
     def _started(self) -> asyncio.AbstractEventLoop:
-        with self._lock:
-            if self._loop is None:
-                self._loop = asyncio.new_event_loop()
-                Thread(target=_serve, args=(self._loop,), name="coroutines", daemon=True).start()
-            return self._loop
+        if self._loop is None:
+            self._loop = asyncio.new_event_loop()
+            Thread(target=_serve, args=(self._loop,), name="coroutines", daemon=True).start()
+        return self._loop
 
 
 def _serve(loop: asyncio.AbstractEventLoop) -> None:
     asyncio.set_event_loop(loop)
-    loop.run_forever()
-    left = asyncio.all_tasks(loop)
-    for task in left:
-        task.cancel()
-    loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
+    while not _is_stopped(loop):
+        pass
+    loop.run_until_complete(_cancel_all())
     loop.run_until_complete(loop.shutdown_asyncgens())
     loop.close()
+
+
+def _is_stopped(loop: asyncio.AbstractEventLoop) -> bool:
+    try:
+        loop.run_forever()
+    except (SystemExit, KeyboardInterrupt):  # of one coroutine; the others go on
+        _logger.exception("a coroutine would have ended the event loop")
+        return False
+    return True
+
+
+async def _cancel_all() -> None:
+    left = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in left:
+        task.cancel()
+    await asyncio.gather(*left, return_exceptions=True)

@@ -5,15 +5,17 @@ from __future__ import annotations
 import logging
 import time
 from dataclasses import dataclass
-from threading import Event
+from threading import Event, Thread
 from typing import TYPE_CHECKING
 
-from job_retry_client.errors import InvalidRequestError, JobQueueError
+from job_retry_client.errors import InvalidRequestError
 from job_retry_client.models import Failure
+from job_retry_client.queue import JobQueue
+from job_retry_client.retries import Retries
 from job_retry_client.worker.context import JobContext
 from job_retry_client.worker.leases import LeaseKeeper
 from job_retry_client.worker.ledger import Ledger
-from job_retry_client.worker.outcomes import Released
+from job_retry_client.worker.outcomes import Released, describe
 from job_retry_client.worker.polling import Polling
 from job_retry_client.worker.settling import Settler
 from job_retry_client.worker.slots import Slots
@@ -21,15 +23,20 @@ from job_retry_client.worker.slots import Slots
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from job_retry_client.models import Claim
-    from job_retry_client.queue import JobQueue
+    from job_retry_client.models import Claim, Job
     from job_retry_client.worker.handlers import Handlers
     from job_retry_client.worker.outcomes import Outcome
 
+MOST_JOB_TYPES = 100
+"""That a claim may name."""
+
 _MOST = 25  # jobs of a claim
-_LAST_WORDS_SECONDS = 5.0  # for telling the queue what became of the last jobs
 
 _UNWORKED = Released()
+
+# A worker repeats by itself: its pauses end when it is to stop, and it knows until when a lease
+# is worth a request.
+_ONCE = Retries(attempts=1)
 
 _logger = logging.getLogger("job_retry_client.worker")
 
@@ -49,13 +56,18 @@ class ClaimPlan:
 
 @dataclass(frozen=True)
 class Settings:
-    """How a worker works; `Worker` says what each is."""
+    """How a worker works; `Worker` says what each is.
+
+    Attributes:
+        last_words_seconds: for telling the queue what became of the last jobs.
+    """
 
     queues: Sequence[str]
     worker_id: str
     concurrency: int
     grace_seconds: float
     max_poll_seconds: float
+    last_words_seconds: float = 5.0
 
 
 class Crew:
@@ -66,38 +78,42 @@ class Crew:
         handlers: that work on them.
         settings: how.
         plan: returns what the next claim asks for, or None if there is to be none.
+        may_start: whether a job that was claimed is to be worked on; otherwise it is given back.
         ends_at: by then, on the clock, all must be done; None for no limit.
         renews_leases: whether to send heartbeats.
         of_unfinished: what the queue is told of jobs whose handlers do not end in time.
         clock: returns seconds, from any moment on.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - each is told above
         self,
         queue: JobQueue,
         handlers: Handlers,
         settings: Settings,
         plan: Callable[[], ClaimPlan | None],
         *,
+        may_start: Callable[[Job], bool] = lambda _: True,
         ends_at: float | None = None,
         renews_leases: bool = True,
         of_unfinished: Outcome = _UNWORKED,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._queue = queue
+        self._queue = JobQueue(queue.transport, retries=_ONCE)
         self._handlers = handlers
         self._settings = settings
         self._plan = plan
+        self._may_start = may_start
         self._ends_at = ends_at
         self._of_unfinished = of_unfinished
         self._clock = clock
         self._stop = Event()
         self._hurry = Event()
+        self._failure: BaseException | None = None
         self._polling = Polling(settings.max_poll_seconds)
         self.ledger = Ledger(settings.concurrency)
-        self._keeper = LeaseKeeper(queue, renews=renews_leases, clock=clock)
-        self._settler = Settler(queue, self.ledger, self._keeper, clock=clock)
-        self._slots = Slots(settings.concurrency, self._work_on)
+        self._keeper = LeaseKeeper(self._queue, renews=renews_leases, clock=clock)
+        self._settler = Settler(self._queue, self.ledger, self._keeper, clock=clock)
+        self._slots = Slots(settings.concurrency, "handler", self._work_on)
 
     def work(self, *, until_idle: bool) -> None:
         """Claim and work until stopped, or until the plan ends.
@@ -106,24 +122,39 @@ class Crew:
             until_idle: end, too, when nothing is due and nothing in hand.
 
         Raises:
-            InvalidRequestError: the queue does not understand what the worker claims.
+            InvalidRequestError, TypeError, ValueError: the queue does not understand what the
+                worker claims.
         """
-        for part in (self._keeper, self._settler, self._slots):
-            part.start()
         try:
-            self._claim_and_start(until_idle=until_idle)
+            self._keeper.start()
+            self._settler.start()
+            # Claims are another thread's: one that hangs must not hold up the end.
+            Thread(target=self._claim, args=(until_idle,), name="claims", daemon=True).start()
+            self.ledger.wait_until_claimed(self._may_go_on, self._rest())
             self._let_finish()
         finally:
+            self._stop.set()
             self._give_up()
             for part in (self._slots, self._settler, self._keeper):
                 part.close()
+        if self._failure is not None:
+            raise self._failure
 
     def stop(self) -> None:
         """Claim nothing more; running handlers have the grace time. Asked again, they have none."""
         (self._hurry if self._stop.is_set() else self._stop).set()
         self.ledger.wake()
 
-    # ----------------------------------------------------------------------------------
+    # -- the thread that claims --------------------------------------------------------
+
+    def _claim(self, until_idle: bool) -> None:  # noqa: FBT001 - a thread's argument
+        try:
+            self._claim_and_start(until_idle=until_idle)
+        except BaseException as error:  # noqa: BLE001 - `work` raises it
+            self._failure = error
+            self._stop.set()
+        finally:
+            self.ledger.end_claims()
 
     def _claim_and_start(self, *, until_idle: bool) -> None:
         while self._may_go_on() and self._rest() != 0:
@@ -133,18 +164,28 @@ class Crew:
                 return
             if room == 0:
                 continue
+            # What a handler does while the claim is under way may have come too late for it.
+            changes, was_empty = self.ledger.changes, self.ledger.is_empty
             claimed_at = self._clock()
-            claim = self._claim(plan, min(room, _MOST))
-            if claim is None:
-                self._wait(self._polling.after_error())
-            elif claim:
+            try:
+                claim = self._ask(plan, min(room, _MOST))
+            except (InvalidRequestError, TypeError, ValueError):
+                raise
+            except Exception as error:  # noqa: BLE001 - whatever it is, it may pass
+                _logger.warning("cannot claim: %r", error)
+                self._wait(self._polling.after_error(error))
+                continue
+            self._polling.note_answer()
+            if claim:
                 self._start(claim, claimed_at)
-            elif not until_idle:
-                self._wait(self._polling.after_answer(claim.retry_after_seconds))
-            elif self.ledger.is_empty:
+                continue
+            pause = self._polling.after_answer(claim.retry_after_seconds)
+            if not until_idle:
+                self._wait(pause)
+            elif was_empty:
                 return
             else:  # what is in hand may lead to other jobs
-                self.ledger.wait_for_change(self._may_go_on, self._rest())
+                self.ledger.wait_for_change(changes, self._may_go_on, self._shortened(pause))
 
     def _may_go_on(self) -> bool:
         return not self._stop.is_set()
@@ -152,61 +193,82 @@ class Crew:
     def _rest(self) -> float | None:
         return None if self._ends_at is None else max(0.0, self._ends_at - self._clock())
 
-    def _wait(self, seconds: float) -> None:
+    def _shortened(self, seconds: float) -> float:
         rest = self._rest()
-        self._stop.wait(seconds if rest is None else min(seconds, rest))
+        return seconds if rest is None else min(seconds, rest)
 
-    def _claim(self, plan: ClaimPlan, max_jobs: int) -> Claim | None:
-        try:
-            return self._queue.claim(
-                self._settings.queues,
-                worker_id=self._settings.worker_id,
-                job_types=plan.job_types,
-                lease_seconds=plan.lease_seconds,
-                max_jobs=max_jobs,
-            )
-        except InvalidRequestError:
-            raise
-        except JobQueueError as error:
-            _logger.warning("cannot claim: %s", error)
-            return None
+    def _wait(self, seconds: float) -> None:
+        self._stop.wait(self._shortened(seconds))
+
+    def _ask(self, plan: ClaimPlan, max_jobs: int) -> Claim:
+        return self._queue.claim(
+            self._settings.queues,
+            worker_id=self._settings.worker_id,
+            job_types=plan.job_types,
+            lease_seconds=plan.lease_seconds,
+            max_jobs=max_jobs,
+        )
 
     def _start(self, claim: Claim, claimed_at: float) -> None:
         for job in claim:
             context = JobContext(job, self._keeper.report)
             self.ledger.start(context)
             self._keeper.keep(context, claimed_at)
-            if self._may_go_on():  # otherwise it is given back, with all that is left
+            if self._may_go_on() and self._may_start(job):
                 self._slots.add(context)
+            else:
+                self._end(context, _UNWORKED)
+        if not self._may_go_on():
+            self._interrupt()  # those that began too late to be told
+
+    # -- the threads of the handlers ---------------------------------------------------
 
     def _work_on(self, context: JobContext) -> None:
+        if context.is_over:  # given up before its turn
+            return
+        # what begins after the lease's end would be the run of a job that others may have
+        outcome = _UNWORKED if context.lease_lost else self._outcome(context)
+        self._end(context, outcome)
+
+    def _outcome(self, context: JobContext) -> Outcome:
         try:
-            outcome = self._handlers.run(context)
-        except BaseException as error:  # an exception that cannot even be told
-            _logger.exception("job %d", context.job.id)
-            outcome = Failure(type(error).__name__)
-        is_to_be_told = context.end() and not context.is_taken_away
-        self.ledger.finish(context, is_to_be_told=is_to_be_told)
-        if is_to_be_told:
-            self._settler.add(context, outcome)
-        elif context.is_taken_away:
+            return self._handlers.run(context)
+        except BaseException as error:  # noqa: BLE001 - of an exception that is not whole
+            return Failure(describe(error))
+
+    # -- ends --------------------------------------------------------------------------
+
+    def _end(self, context: JobContext, outcome: Outcome) -> bool:
+        """Have the queue told what became of a run, unless that is settled already."""
+        if not context.end():
+            return False
+        is_lost = context.is_taken_away
+        self.ledger.finish(context, is_to_be_told=not is_lost)
+        if is_lost:
             self._keeper.let_go(context)
             self.ledger.count("lost")
+        else:
+            self._settler.add(context, outcome)
+        return True
+
+    def _interrupt(self) -> None:
+        for context in self.ledger.left():
+            context.interrupt()
 
     def _let_finish(self) -> None:
-        if self._stop.is_set():
-            for context in self.ledger.left():
-                context.interrupt()
+        if not self._may_go_on():
+            self._interrupt()
         rest = self._rest()
         grace = self._settings.grace_seconds if rest is None else rest
         self.ledger.wait_until_empty(lambda: not self._hurry.is_set(), grace)
 
     def _give_up(self) -> None:
         """Let go the jobs whose handlers are not done; what these come to is dropped."""
-        left = [context for context in self.ledger.left() if context.end()]
-        for context in left:
-            self.ledger.finish(context, is_to_be_told=True)
-            self._settler.add(context, self._of_unfinished)
-            context.interrupt()
-            context.cancel()
-        self.ledger.wait_until_told(_LAST_WORDS_SECONDS)
+        for context in self.ledger.left():
+            if self._end(context, self._of_unfinished):
+                context.interrupt()
+                context.cancel()
+        self.ledger.wait_until_told(self._settings.last_words_seconds)
+        for context in self.ledger.untold():
+            _logger.warning("job %d: its outcome could not be told in time", context.job.id)
+            self.ledger.told(context, "lost")

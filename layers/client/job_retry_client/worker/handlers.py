@@ -6,6 +6,7 @@ import inspect
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
+from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from job_retry_client.worker.context import JobContext
@@ -22,6 +23,7 @@ Middleware: TypeAlias = Callable[[JobContext, Handler], Any]
 """Stands around a run: calls the handler that it is given, and returns what that returns."""
 
 _UNKNOWN_DELAY_SECONDS = 60
+_MOST_MISSED = 1_000  # job types that are remembered as told
 
 _logger = logging.getLogger("job_retry_client.worker")
 
@@ -41,6 +43,7 @@ class Handlers:
         self._registered: dict[str, Registered] = {}
         self._middleware: list[Middleware] = []
         self._missed: set[str] = set()
+        self._lock = Lock()
         self.event_loop = EventLoop()
 
     @property
@@ -59,7 +62,14 @@ class Handlers:
         self._registered[job_type] = registered
 
     def add_middleware(self, middleware: Middleware) -> None:
-        """Let something stand around each run; what was added first is outermost."""
+        """Let something stand around each run; what was added first is outermost.
+
+        Raises:
+            TypeError: it is a coroutine function; a handler's coroutine has ended when a
+                middleware gets its result.
+        """
+        if inspect.iscoroutinefunction(middleware):
+            raise TypeError("a middleware is no coroutine function")
         self._middleware.append(middleware)
 
     def max_seconds(self, job_type: str, default: float) -> float:
@@ -88,8 +98,12 @@ class Handlers:
         return call
 
     def _miss(self, job_type: str) -> Outcome:
-        if job_type not in self._missed:
+        with self._lock:
+            is_new = job_type not in self._missed
+            if len(self._missed) >= _MOST_MISSED:
+                self._missed.clear()
             self._missed.add(job_type)
+        if is_new:
             _logger.error(
                 "no handler for job type %r: its jobs are given back, every %d s",
                 job_type,

@@ -1,4 +1,4 @@
-"""How many jobs a worker has in hand, for all its threads to see and wait for."""
+"""What a worker has in hand, for all its threads to see and wait for."""
 
 from __future__ import annotations
 
@@ -27,13 +27,31 @@ class Ledger:
         self._concurrency = concurrency
         self._changed = Condition()
         self._running: set[JobContext] = set()
-        self._untold = 0
-        self.counts: Counter[str] = Counter()
+        self._untold: set[JobContext] = set()
+        self._is_claiming = True
+        self._changes = 0
+        self._counts: Counter[str] = Counter()
 
     @property
     def running(self) -> int:
         """How many handlers are at work."""
         return len(self._running)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is in hand: no run, and no outcome to be told."""
+        return not (self._running or self._untold)
+
+    @property
+    def changes(self) -> int:
+        """How often a run ended, or the queue was told an outcome."""
+        return self._changes
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many jobs came to what."""
+        with self._changed:
+            return dict(self._counts)
 
     def start(self, context: JobContext) -> None:
         """Note that a run begins."""
@@ -41,38 +59,46 @@ class Ledger:
             self._running.add(context)
 
     def finish(self, context: JobContext, *, is_to_be_told: bool) -> None:
-        """Note that a handler is done, and whether the queue waits for its outcome."""
+        """Note that a run is over, and whether the queue is to be told its outcome."""
         with self._changed:
             self._running.discard(context)
-            self._untold += is_to_be_told
-            self._changed.notify_all()
+            if is_to_be_told:
+                self._untold.add(context)
+            self._change()
 
-    def told(self, what: str) -> None:
-        """Note that the queue knows an outcome, or that it is given up."""
+    def told(self, context: JobContext, what: str) -> None:
+        """Note that the queue knows an outcome, or that it is given up; the first time counts."""
         with self._changed:
-            self._untold -= 1
-            self.counts[what] += 1
-            self._changed.notify_all()
+            if context in self._untold:
+                self._untold.remove(context)
+                self._counts[what] += 1
+                self._change()
 
     def count(self, what: str) -> None:
         """Note something that happened to a job."""
         with self._changed:
-            self.counts[what] += 1
+            self._counts[what] += 1
+
+    def end_claims(self) -> None:
+        """Note that no more jobs will come."""
+        with self._changed:
+            self._is_claiming = False
+            self._change()
 
     def wake(self) -> None:
         """Let those who wait look again."""
         with self._changed:
             self._changed.notify_all()
 
-    @property
-    def is_empty(self) -> bool:
-        """Whether nothing is in hand: no run, and no outcome to be told."""
-        return not (self._running or self._untold)
-
     def left(self) -> list[JobContext]:
         """Return the runs that go on."""
         with self._changed:
             return list(self._running)
+
+    def untold(self) -> list[JobContext]:
+        """Return the runs whose outcome the queue has not been told."""
+        with self._changed:
+            return list(self._untold)
 
     def wait_for_room(self, may_wait: Callable[[], bool], seconds: float | None) -> int:
         """Wait until jobs may be claimed, and return how many; it may be 0 all the same.
@@ -93,24 +119,34 @@ class Ledger:
                 )
             return max(self._room, 0) if may_wait() else 0
 
-    def wait_for_change(self, may_wait: Callable[[], bool], seconds: float | None) -> None:
-        """Wait until a run ends or an outcome is told."""
+    def wait_for_change(
+        self, changes: int, may_wait: Callable[[], bool], seconds: float | None
+    ) -> None:
+        """Wait until there are more `changes` than the caller saw."""
         with self._changed:
-            before = (len(self._running), self._untold)
-            self._changed.wait_for(
-                lambda: (len(self._running), self._untold) != before or not may_wait(), seconds
-            )
+            self._changed.wait_for(lambda: self._changes != changes or not may_wait(), seconds)
+
+    def wait_until_claimed(self, may_wait: Callable[[], bool], seconds: float | None) -> None:
+        """Wait until no more jobs will come."""
+        with self._changed:
+            self._changed.wait_for(lambda: not (self._is_claiming and may_wait()), seconds)
 
     def wait_until_empty(self, may_wait: Callable[[], bool], seconds: float | None) -> None:
-        """Wait until nothing is in hand."""
+        """Wait until nothing is in hand, and nothing more will come."""
         with self._changed:
-            self._changed.wait_for(lambda: self.is_empty or not may_wait(), seconds)
+            self._changed.wait_for(
+                lambda: not may_wait() or (self.is_empty and not self._is_claiming), seconds
+            )
 
     def wait_until_told(self, seconds: float) -> None:
-        """Wait until the queue has been told all that it is to be told."""
+        """Wait until the queue has been told all, and nothing more will come."""
         with self._changed:
-            self._changed.wait_for(lambda: not self._untold, seconds)
+            self._changed.wait_for(lambda: not (self._untold or self._is_claiming), seconds)
 
     @property
     def _room(self) -> int:
-        return self._concurrency - max(len(self._running), self._untold - self._concurrency)
+        return self._concurrency - max(len(self._running), len(self._untold) - self._concurrency)
+
+    def _change(self) -> None:
+        self._changes += 1
+        self._changed.notify_all()

@@ -16,6 +16,7 @@ _PACKAGE = str(Path(__file__).parent.parent)
 _SHOWN_LINES = 20  # of a traceback
 _MOST_CHARACTERS = 3_500  # the queue keeps 4 KB
 _LONGEST_MESSAGE = 1_000
+_LONGEST_RESULT = 2_000_000  # characters; the queue takes 256 KB, which escapes make longer
 
 
 class Discard(Exception):  # noqa: N818 - a handler's word to the queue, not a fault
@@ -67,13 +68,16 @@ Outcome: TypeAlias = Completed | Failure | Released
 def outcome_of_result(result: Any) -> Outcome:
     """Return what a handler's return value means.
 
-    A value that is no JSON is the handler's fault, and the run has failed.
+    A value that is no JSON is the handler's fault, and the run has failed; so is one that is far
+    too large to be sent at all.
     """
     if result is not None:
         try:
-            dump(result)
-        except (TypeError, ValueError, RecursionError) as error:
-            return Failure(f"the handler's result is no JSON value: {error}")
+            size = len(dump(result))
+        except Exception as error:  # noqa: BLE001 - a dict of the handler's own may raise anything
+            return Failure(f"the handler's result is no JSON value: {text_of(error)}")
+        if size > _LONGEST_RESULT:
+            return Failure(f"the handler's result is too large: {size:,} characters of JSON")
     return Completed(result)
 
 
@@ -82,16 +86,16 @@ def outcome_of_error(error: BaseException) -> Outcome:
     if isinstance(error, Snooze):
         return Released(error.seconds)
     if isinstance(error, RetryIn):
-        return Failure(str(error), retry_in_seconds=error.seconds)
+        return Failure(text_of(error), retry_in_seconds=error.seconds)
     if isinstance(error, Discard):
-        return Failure(str(error) or "discarded", retry=False)
+        return Failure(text_of(error) or "discarded", retry=False)
     return Failure(describe(error))
 
 
 def describe(error: BaseException) -> str:
     """Tell an exception in one line, which lists of jobs show, and its traceback's last lines."""
     name = type(error).__name__
-    message = str(error)[:_LONGEST_MESSAGE]
+    message = text_of(error)[:_LONGEST_MESSAGE]
     line = f"{name}: {message}" if message else name
     frames = traceback.extract_tb(error.__traceback__)
     theirs = [each for each in frames if not each.filename.startswith(_PACKAGE)]
@@ -99,6 +103,14 @@ def describe(error: BaseException) -> str:
     room = _MOST_CHARACTERS - len(line)
     shown = "\n".join(lines[-_SHOWN_LINES:])[-room:]
     return f"{line}\n{shown}" if shown else line
+
+
+def text_of(error: BaseException) -> str:
+    """Return an exception's text; that it raises something itself is part of it."""
+    try:
+        return str(error)
+    except BaseException as another:  # noqa: BLE001 - the handler's own code again
+        return f"its text cannot be told: {type(another).__name__}"
 
 
 def _whole_seconds(given: float | timedelta) -> int:

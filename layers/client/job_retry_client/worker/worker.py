@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import signal
 import socket
+from queue import SimpleQueue
 from threading import Thread, current_thread, main_thread
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from job_retry_client.worker.aws_lambda import LambdaWorker
-from job_retry_client.worker.crew import ClaimPlan, Crew, Settings
+from job_retry_client.worker.crew import MOST_JOB_TYPES, ClaimPlan, Crew, Settings
 from job_retry_client.worker.handlers import Handler, Handlers, Middleware, Registered
 
 if TYPE_CHECKING:
@@ -20,16 +21,16 @@ if TYPE_CHECKING:
 H = TypeVar("H", bound=Handler)
 M = TypeVar("M", bound=Middleware)
 
-_MOST_JOB_TYPES = 100  # that a claim may name
+_SIGNAL, _END = "signal", "end"
 
 
 class Worker:
     """Claims jobs and has handlers work on them.
 
     Args:
-        queue: that the jobs are in.
+        queue: that the jobs are in. The worker asks it once each time, and repeats by itself.
         queues: names, in order of preference.
-        concurrency: jobs at a time, each in a thread of its own.
+        concurrency: jobs at a time, each in a thread of its own; coroutines share one.
         lease_seconds: of its claims; by default what the job or its queue says. Heartbeats renew
             it, so it is how long a dead worker's jobs are stuck, not how long a job may take.
         grace_seconds: for running handlers once the worker is to stop.
@@ -106,32 +107,37 @@ class Worker:
             until_idle: end, too, once nothing is due.
 
         Raises:
-            InvalidRequestError: the queue does not understand what the worker claims.
+            InvalidRequestError, TypeError, ValueError: the queue does not understand what the
+                worker claims.
         """
         crew = Crew(self._queue, self._handlers, self._settings, self._plan)
         self._crew = crew
         failures: list[BaseException] = []
+        # The signals' handlers do no more than put something in: they may come in the middle of
+        # anything, and of each other.
+        news: SimpleQueue[str] = SimpleQueue()
 
         def work() -> None:
             try:
                 crew.work(until_idle=until_idle)
             except BaseException as error:  # noqa: BLE001 - it is raised below
                 failures.append(error)
+            finally:
+                news.put(_END)
 
-        # In a thread of its own: a signal's handler runs in the main one, and there it must not
-        # meet a lock that the main thread itself holds.
-        thread = Thread(target=work, name="claims", daemon=True)
-        before = _on_stop_signals(crew.stop)
+        before = _on_stop_signals(lambda: news.put(_SIGNAL))
         try:
-            thread.start()
-            thread.join()
+            Thread(target=work, name="worker", daemon=True).start()
+            while news.get() != _END:
+                crew.stop()
         finally:
+            crew.stop()  # where another signal's handler has raised something
             for number, handler in before.items():
                 signal.signal(number, handler)
             self._handlers.event_loop.close()
         if failures:
             raise failures[0]
-        return dict(crew.ledger.counts)
+        return crew.ledger.counts
 
     def stop(self) -> None:
         """Let `run` end as SIGTERM does; from another thread, or from a handler."""
@@ -153,7 +159,7 @@ class Worker:
 
     def _job_types(self) -> list[str] | None:
         job_types = self._handlers.job_types
-        if self._claims_all_types or not 0 < len(job_types) <= _MOST_JOB_TYPES:
+        if self._claims_all_types or not 0 < len(job_types) <= MOST_JOB_TYPES:
             return None
         return job_types
 
@@ -163,4 +169,6 @@ def _on_stop_signals(stop: Callable[[], None]) -> dict[int, Any]:
     if current_thread() is not main_thread():
         return {}
     numbers = (signal.SIGTERM, signal.SIGINT)
-    return {each: signal.signal(each, lambda *_: stop()) for each in numbers}
+    before = {each: signal.signal(each, lambda *_: stop()) for each in numbers}
+    # one that was not set by Python cannot be set again by it
+    return {number: handler for number, handler in before.items() if handler is not None}

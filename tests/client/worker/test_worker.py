@@ -1,0 +1,297 @@
+"""`Worker.run`: signals, its thread, running again."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import threading
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from job_retry_client import InvalidRequestError, JobContext, Worker
+from tests.client.fakes import problem
+from tests.client.worker.fakes import PATIENCE_SECONDS, FakeQueue, Gate, Running, held, run
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+
+@pytest.fixture
+def queue() -> FakeQueue:
+    return FakeQueue()
+
+
+@pytest.fixture(autouse=True)
+def signals() -> Iterator[None]:
+    """Whatever a test does, the signals are as before."""
+    before = {each: signal.getsignal(each) for each in (signal.SIGTERM, signal.SIGINT)}
+    yield
+    after = {each: signal.getsignal(each) for each in before}
+    for number, handler in before.items():
+        signal.signal(number, handler)
+    assert after == before
+
+
+def a_worker(queue: FakeQueue, handler: Callable[[JobContext], Any], **settings: Any) -> Worker:
+    worker = Worker(queue.client, **{"max_poll_seconds": 0.002, "grace_seconds": 600.0, **settings})
+    worker.handler("mail")(handler)
+    return worker
+
+
+def beside(call: Callable[[], None]) -> Running:
+    """Do something in another thread while `run` has this one."""
+    return Running(call)
+
+
+def test_it_returns_how_many_came_to_what(queue: FakeQueue) -> None:
+    queue.add(number=3)
+    assert a_worker(queue, lambda _: None).run(until_idle=True) == {"completed": 3}
+
+
+def test_it_can_run_again(queue: FakeQueue) -> None:
+    async def work(_context: JobContext) -> None:
+        await asyncio.sleep(0)
+
+    worker = a_worker(queue, work)
+    for _ in range(3):
+        queue.add(number=2)
+        assert worker.run(until_idle=True) == {"completed": 2}
+        worker.stop()  # says nothing to the next
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_lets_it_finish_what_it_is_at(queue: FakeQueue, number: signal.Signals) -> None:
+    gate, stopped = Gate(), threading.Event()
+
+    def handler(context: JobContext) -> None:
+        gate.wait()
+        assert context.wait(PATIENCE_SECONDS)
+        stopped.set()
+
+    worker = a_worker(queue, handler, concurrency=2)
+    queue.add(number=3)
+
+    def act() -> None:
+        gate.wait_for_arrivals(2)
+        os.kill(os.getpid(), number)
+        gate.open()
+
+    acting = beside(act)
+    assert worker.run() == {"completed": 2}
+    acting.end()
+    assert stopped.is_set()
+    assert queue.statuses() == {"completed": 2, "queued": 1}
+
+
+def test_a_second_signal_ends_the_grace(queue: FakeQueue) -> None:
+    gate, told = Gate(), Gate()
+
+    def handler(context: JobContext) -> None:
+        assert context.wait(PATIENCE_SECONDS)
+        told.open()
+        gate.wait()
+
+    worker = a_worker(queue, handler)
+    queue.add()
+
+    def act() -> None:
+        queue.wait_for(lambda: queue.statuses()["running"] == 1)
+        os.kill(os.getpid(), signal.SIGTERM)
+        told.wait()
+        os.kill(os.getpid(), signal.SIGINT)
+
+    acting = beside(act)
+    assert worker.run() == {"released": 1}
+    acting.end()
+    assert queue.jobs[1]["attempts"] == 0
+    gate.open()
+
+
+def test_both_signals_in_one_moment_do_not_lock_it_up(queue: FakeQueue) -> None:
+    gate = Gate()
+    worker = a_worker(queue, lambda _: gate.wait())
+    queue.add(number=2)
+
+    def act() -> None:
+        gate.wait_for_arrivals(2)
+        for _ in range(50):
+            os.kill(os.getpid(), signal.SIGTERM)
+            os.kill(os.getpid(), signal.SIGINT)
+
+    acting = beside(act)
+    assert worker.run() == {"released": 2}
+    acting.end()
+    gate.open()
+
+
+def test_the_signals_do_afterwards_what_they_did_before(queue: FakeQueue) -> None:
+    got = []
+    signal.signal(signal.SIGTERM, lambda *_: got.append(1))
+    try:
+        a_worker(queue, lambda _: None).run(until_idle=True)
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert got == [1]
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+def test_a_signal_handler_does_no_more_than_pass_it_on(queue: FakeQueue) -> None:
+    """It may come while the thread that it interrupts holds any lock."""
+    worker = a_worker(queue, lambda _: None)
+    during = []
+
+    def act() -> None:
+        queue.wait_for(lambda: queue.count("claim") >= 1)
+        crew = worker._crew
+        assert crew is not None
+        with crew.ledger._changed:  # so that a stop in the signal's handler could not return
+            handler = signal.getsignal(signal.SIGTERM)
+            assert callable(handler)
+            handler(signal.SIGTERM, None)
+            during.append(True)
+
+    acting = beside(act)
+    assert worker.run() == {}
+    acting.end()
+    assert during == [True]
+
+
+def test_it_runs_in_any_thread(queue: FakeQueue) -> None:
+    worker = a_worker(queue, lambda _: None)
+    queue.add(number=2)
+    running = run(worker, until_idle=False)
+    queue.wait_for(lambda: queue.statuses()["completed"] == 2)
+    worker.stop()
+    assert running.end() == {"completed": 2}
+
+
+def test_a_stop_before_it_runs_says_nothing(queue: FakeQueue) -> None:
+    worker = a_worker(queue, lambda _: None)
+    worker.stop()
+    queue.add()
+    assert worker.run(until_idle=True) == {"completed": 1}
+
+
+def test_what_the_queue_does_not_understand_is_raised(queue: FakeQueue) -> None:
+    queue.before = lambda _verb, _body: problem(422, "invalid_field")
+    with pytest.raises(InvalidRequestError):
+        a_worker(queue, lambda _: None, lease_seconds=0).run()
+
+
+def test_another_signals_exception_stops_it(queue: FakeQueue) -> None:
+    """The work does not go on behind the back of a program that has gone on."""
+
+    class AlarmError(Exception):
+        pass
+
+    def ring(*_: object) -> None:
+        raise AlarmError
+
+    before = signal.signal(signal.SIGUSR1, ring)
+    worker = a_worker(queue, lambda _: None)
+
+    def act() -> None:
+        queue.wait_for(lambda: queue.count("claim") >= 1)
+        os.kill(os.getpid(), signal.SIGUSR1)
+
+    acting = beside(act)
+    try:
+        with pytest.raises(AlarmError):
+            worker.run()
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    acting.end()
+    assert worker._crew is not None
+    worker._crew.ledger.wait_until_claimed(lambda: True, PATIENCE_SECONDS)
+    claims = queue.count("claim")
+    queue.add()
+    assert queue.count("claim") == claims
+
+
+def test_no_thread_of_a_worker_keeps_the_process_alive(queue: FakeQueue) -> None:
+    gate = Gate()
+    before = set(threading.enumerate())
+    seen: list[threading.Thread] = []
+
+    async def work(context: JobContext) -> None:
+        if context.job.id == 1:
+            queue.wait_for(lambda: queue.count("heartbeat") >= 1)
+        seen.extend(set(threading.enumerate()) - before)
+
+    worker = a_worker(queue, work)
+    queue.before = held(gate, "heartbeat")
+    queue.add(number=1, lease_seconds=1)
+    worker.run(until_idle=True)
+    names = {each.name.rstrip("-0123456789") for each in seen}
+    assert names >= {"worker", "claims", "settler", "leases", "handler", "heartbeat", "coroutines"}
+    assert all(each.daemon for each in seen)
+    gate.open()
+
+
+def test_after_the_end_no_thread_is_left(queue: FakeQueue) -> None:
+    async def work(_context: JobContext) -> None:
+        await asyncio.sleep(0)
+
+    before = set(threading.enumerate())
+    worker = a_worker(queue, work)
+    for _ in range(5):
+        queue.add(number=20)
+        worker.run(until_idle=True)
+    for thread in set(threading.enumerate()) - before:
+        thread.join(PATIENCE_SECONDS)
+        assert not thread.is_alive(), thread.name
+
+
+# -- what it claims --------------------------------------------------------------------
+
+
+def claim_of(queue: FakeQueue, worker: Worker) -> dict[str, Any]:
+    worker.run(until_idle=True)
+    return queue.bodies("claim")[-1]
+
+
+def test_what_a_claim_says(queue: FakeQueue) -> None:
+    worker = Worker(queue.client, ["b", "a"], lease_seconds=30, worker_id="me", concurrency=3)
+    worker.handler("mail")(lambda _: None)
+    assert claim_of(queue, worker) == {
+        "queues": ["b", "a"],
+        "worker_id": "me",
+        "lease_seconds": 30,
+        "max_jobs": 3,
+    }
+    assert len(claim_of(queue, Worker(queue.client))["worker_id"]) <= 128
+
+
+def test_types_are_named_where_others_are_left_alone(queue: FakeQueue) -> None:
+    worker = Worker(queue.client, claims_all_types=False)
+    for number in range(100):
+        worker.handler(f"type-{number}")(lambda _: None)
+    assert len(claim_of(queue, worker)["job_types"]) == 100
+    worker.handler("one too many")(lambda _: None)
+    assert "job_types" not in claim_of(queue, worker)
+
+
+@pytest.mark.parametrize("concurrency", [0, -1])
+def test_no_concurrency_is_refused(queue: FakeQueue, concurrency: int) -> None:
+    with pytest.raises(ValueError, match="concurrency must be 1 or more"):
+        Worker(queue.client, concurrency=concurrency)
+
+
+def test_registering_gives_back_what_was_registered(queue: FakeQueue) -> None:
+    worker = Worker(queue.client)
+
+    @worker.handler("mail")
+    def work(context: JobContext) -> int:
+        return context.job.id
+
+    @worker.middleware
+    def around(context: JobContext, call: Callable[[JobContext], Any]) -> Any:
+        return call(context) + 100
+
+    queue.add()
+    assert worker.run(until_idle=True) == {"completed": 1}
+    assert queue.jobs[1]["result"] == 101
+    assert callable(work)
+    assert callable(around)
