@@ -22,7 +22,7 @@ from job_retry_client import (
 from job_retry_client.worker.crew import ClaimPlan, Crew, Settings
 from job_retry_client.worker.handlers import Handlers, Registered
 from tests.client.fakes import FAILED, THROTTLED, answer, problem
-from tests.client.worker.fakes import FakeQueue, Gate, Running
+from tests.client.worker.fakes import PATIENCE_SECONDS, FakeQueue, Gate, Running
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -312,7 +312,7 @@ def test_a_handler_without_a_lease_is_told_and_its_outcome_dropped() -> None:
     seen = []
 
     def handler(context: JobContext) -> str:
-        seen.append(context.wait(60))
+        seen.append(context.wait(PATIENCE_SECONDS))
         seen.append(context.lease_lost)
         return "in vain"
 
@@ -350,7 +350,7 @@ def test_a_stop_tells_the_handlers() -> None:
 
     def handler(context: JobContext) -> bool:
         began.open()
-        stopped = context.wait(60)
+        stopped = context.wait(PATIENCE_SECONDS)
         assert context.should_stop
         assert not context.lease_lost
         return stopped
@@ -401,7 +401,7 @@ def handlers_end() -> bool:
     """Wait until no handler's thread is left."""
     for thread in threading.enumerate():
         if thread.name.startswith("handler-"):
-            thread.join(60)
+            thread.join(PATIENCE_SECONDS)
     return not any(each.name.startswith("handler-") for each in threading.enumerate())
 
 
@@ -457,7 +457,7 @@ def test_a_claim_that_hangs_does_not_hold_up_the_end() -> None:
 
     def handler(context: JobContext) -> None:
         handling.open()
-        assert context.wait(60)  # it hears of the stop, though the claim hangs
+        assert context.wait(PATIENCE_SECONDS)  # it hears of the stop, though the claim hangs
 
     work = Work(handler, grace_seconds=0.05, last_words_seconds=0.05)
     work.queue.before = before

@@ -13,7 +13,7 @@ import pytest
 from job_retry_client import Discard, Failure, JobContext, Snooze
 from job_retry_client.worker.handlers import Handlers, Registered
 from job_retry_client.worker.outcomes import Completed, Released
-from tests.client.worker.fakes import Gate, Running, a_context
+from tests.client.worker.fakes import PATIENCE_SECONDS, Gate, Running, a_context
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -242,7 +242,7 @@ def test_an_unknown_type_is_given_back_later_and_told_once(
     together = Barrier(4)
 
     def run() -> None:
-        together.wait(60)
+        together.wait(PATIENCE_SECONDS)
         for _ in range(50):
             assert handlers.run(a_context(job_type="strange")) == Released(60)
 

@@ -19,7 +19,7 @@ from job_retry_client import (
 )
 from job_retry_client.worker.leases import LeaseKeeper
 from tests.client.fakes import FAILED, THROTTLED, UNAVAILABLE, job, problem
-from tests.client.worker.fakes import LEASE_LOST, FakeClock, FakeQueue, Gate, held
+from tests.client.worker.fakes import LEASE_LOST, PATIENCE_SECONDS, FakeClock, FakeQueue, Gate, held
 
 if TYPE_CHECKING:
     from job_retry_client.transports.base import Answer
@@ -55,7 +55,8 @@ class Kept:
         """Wait until no heartbeat is under way."""
         with self.keeper._changed:
             assert self.keeper._changed.wait_for(
-                lambda: not any(each.is_beating for each in self.keeper._leases.values()), 60
+                lambda: not any(each.is_beating for each in self.keeper._leases.values()),
+                PATIENCE_SECONDS,
             )
 
     @property
@@ -138,7 +139,7 @@ def test_what_is_let_go_while_a_heartbeat_waits_for_its_turn_has_none() -> None:
     kept.keeper.let_go(last)
     gate.open()
     with kept.keeper._changed:
-        assert kept.keeper._changed.wait_for(lambda: not lease.is_beating, 60)
+        assert kept.keeper._changed.wait_for(lambda: not lease.is_beating, PATIENCE_SECONDS)
     assert kept.beats == 8
 
 
@@ -166,7 +167,7 @@ def test_the_queue_says_so(refusal: Answer, caplog: pytest.LogCaptureFixture) ->
     with caplog.at_level(logging.WARNING):
         kept.look(10)
         kept.settled()
-        assert context.wait(60)
+        assert context.wait(PATIENCE_SECONDS)
     assert context.lease_lost
     assert context.is_taken_away
     assert context.should_stop

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 
 from job_retry_client.worker.slots import Slots
-from tests.client.worker.fakes import Gate
+from tests.client.worker.fakes import PATIENCE_SECONDS, Gate
 
 
 def names() -> list[str]:
@@ -27,7 +27,7 @@ def test_never_more_at_once_than_said() -> None:
     assert gate.arrived == 3
     gate.open()
     for _ in range(10):
-        assert done.acquire(timeout=60)
+        assert done.acquire(timeout=PATIENCE_SECONDS)
     slots.close()
 
 
@@ -67,7 +67,7 @@ def test_what_was_added_before_the_end_is_done() -> None:
         slots.add(number)
     slots.close()
     gate.open()
-    assert end.wait(60)
+    assert end.wait(PATIENCE_SECONDS)
     assert seen == [0, 1, 2, 3, 4]
 
 

@@ -161,7 +161,6 @@ class LeaseKeeper:
 
     def _beat(self, lease: Lease) -> None:
         context = lease.context
-        asked = 0.0
         try:
             with self._changed:
                 if context not in self._leases:  # let go while it waited for its turn
@@ -171,16 +170,17 @@ class LeaseKeeper:
             self._lose(context, error)
         except Exception as error:  # noqa: BLE001 - whatever it is, the next may do
             _logger.warning("job %d: the heartbeat failed: %r", context.job.id, error)
-            asked = asked_pause(error)
+            self._put_off(lease, asked_pause(error))
         finally:
             with self._changed:
                 lease.is_beating = False
                 self._changed.notify_all()
-                now = self._clock()
-                if lease.beats_at <= now:
-                    # soon again, or when the queue asks for it while there is time
-                    rest = lease.ends_at - now
-                    lease.beats_at = now + max(lease.length / 12, min(asked, rest / 2))
+
+    def _put_off(self, lease: Lease, asked: float) -> None:
+        """Renew a lease soon again, or when the queue asks for it while there is time."""
+        with self._changed:
+            now = self._clock()
+            lease.beats_at = now + max(lease.length / 12, min(asked, (lease.ends_at - now) / 2))
 
     def _renew(self, context: JobContext, progress: Any) -> None:
         sent_at = self._clock()
