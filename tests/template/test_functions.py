@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from local.template import REPOSITORY
 from tests.template.stack import folder_of, resources, translate
 
@@ -67,10 +69,11 @@ def test_every_function_has_the_layer_and_the_environment(template: dict[str, An
         }, name
 
 
+@pytest.mark.parametrize("name", ["CoreLayer", "InProcessLayer"])
 def test_the_layer_is_built_for_the_architecture_the_functions_run_on(
-    template: dict[str, Any],
+    template: dict[str, Any], name: str
 ) -> None:
-    layer = template["Resources"]["CoreLayer"]
+    layer = template["Resources"][name]
     architecture = {"Ref": "Architecture"}
     assert layer["Metadata"] == {
         "BuildMethod": template["Globals"]["Function"]["Runtime"],
@@ -78,6 +81,11 @@ def test_the_layer_is_built_for_the_architecture_the_functions_run_on(
     }
     assert layer["Properties"]["CompatibleArchitectures"] == [architecture]
     assert template["Globals"]["Function"]["Architectures"] == [architecture]
+
+
+def test_workers_have_the_same_layer_as_the_functions(template: dict[str, Any]) -> None:
+    own, theirs = (template["Resources"][name] for name in ("CoreLayer", "InProcessLayer"))
+    assert theirs["Properties"]["ContentUri"] == own["Properties"]["ContentUri"]
 
 
 def test_the_layer_for_callers_is_built_from_its_folder(template: dict[str, Any]) -> None:

@@ -61,7 +61,7 @@ def test_its_parameters_are_filled_by_the_outputs_as_they_are(
 def test_it_has_both_layers_and_the_policy_for_the_tables(
     example: dict[str, Any], function: dict[str, Any]
 ) -> None:
-    assert function["Layers"] == [{"Ref": "CoreLayerArn"}, {"Ref": "ClientLayerArn"}]
+    assert function["Layers"] == [{"Ref": "InProcessLayerArn"}, {"Ref": "ClientLayerArn"}]
     [role] = resources(example, "AWS::IAM::Role").values()
     assert {"Ref": "InProcessPolicyArn"} in role["ManagedPolicyArns"]
     assert "Policies" not in role
