@@ -24,7 +24,7 @@ check: dev-packages ## Check format, lint, types, structure and the template
 	@$(VENV)/mypy
 	@$(VENV)/mypy --python-version 3.10 --follow-imports=silent layers/client
 	@$(VENV)/python -m pytest -q tests/unit/test_structure.py tests/unit/test_client_structure.py
-	@$(VENV)/cfn-lint template.yaml
+	@$(VENV)/cfn-lint template.yaml examples/*/template.yaml
 	@local/sam/validate.sh
 
 format: dev-packages ## Format the code and fix what lint can fix

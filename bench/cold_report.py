@@ -33,7 +33,7 @@ class Bound:
 
 BOUNDS = (
     Bound("cold", CLAIM, BARE, 1.6),
-    Bound("cold", CLAIM, USUAL, 0.85),
+    Bound("cold", CLAIM, USUAL, 0.7),
     Bound("warm", CLAIM, SDK_CLAIM, 1.5),
     Bound("warm", COMPLETE, SDK_COMPLETE, 1.5),
 )

@@ -55,11 +55,19 @@ class Life:
 
     @property
     def dollars(self) -> float:
-        """Price of a million such jobs."""
+        """Price of a million such jobs, through the API."""
+        return self.dollars_by(prices.call())
+
+    def dollars_by(self, call: float) -> float:
+        """Return the price of a million such jobs.
+
+        Args:
+            call: price of a call by the way that the queue is reached, in dollars.
+        """
         return MILLION * (
             self.units["write"] * prices.WRITE_UNIT
             + self.units["read"] * prices.READ_UNIT
-            + self.calls * prices.call()
+            + self.calls * call
         )
 
 
@@ -160,6 +168,16 @@ def beside(url: str) -> list[Life]:
     ]
 
 
+def by_transport(lives: list[Life]) -> list[list[str]]:
+    """Return what the ways to reach the queue make of two lives, in dollars per million jobs."""
+    rows = []
+    for name in ("plain", "batch of 10"):
+        (life,) = (each for each in lives if each.name == name)
+        ways = (prices.call(), prices.invocation(), 0.0)
+        rows.append([name, *(f"{life.dollars_by(each):.2f}" for each in ways)])
+    return rows
+
+
 def computed() -> list[tuple[str, float]]:
     """Return what other services cost for a million jobs, by their prices alone."""
     status_table = 3 * prices.WRITE_UNIT + prices.READ_UNIT / 2
@@ -205,6 +223,10 @@ def main() -> int:
             ]
             + [[name, "", "", "", f"{dollars:.2f}"] for name, dollars in computed()],
         )
+    )
+    print()
+    print(
+        table(["$ per million jobs", "`https:`", "`lambda:`", "`in-process:`"], by_transport(lives))
     )
     return show(bounds(lives))
 

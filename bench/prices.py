@@ -15,6 +15,11 @@ CALL_SECONDS = 0.025
 CALL_GB = 0.5
 
 
+def invocation() -> float:
+    """Return the price of one call of a function, by itself."""
+    return LAMBDA_REQUEST + CALL_SECONDS * CALL_GB * LAMBDA_GB_SECOND
+
+
 def call() -> float:
-    """Return the price of one call: its API request and its function."""
-    return HTTP_API_REQUEST + LAMBDA_REQUEST + CALL_SECONDS * CALL_GB * LAMBDA_GB_SECOND
+    """Return the price of one call through the API: its request and its function."""
+    return HTTP_API_REQUEST + invocation()

@@ -19,7 +19,6 @@ CREATE_TABLE_ARGUMENTS = (
     "GlobalSecondaryIndexes",
     "BillingMode",
     "ProvisionedThroughput",
-    "StreamSpecification",
 )
 SECONDS = {"minute": 60, "hour": 3600, "day": 86400}
 
@@ -152,7 +151,7 @@ def table_definitions(template: dict[str, Any]) -> dict[str, dict[str, Any]]:
     """Return the arguments of boto3's `create_table` for each table, by logical id.
 
     What CreateTable itself does not take (TTL, point-in-time recovery) is left out;
-    `time_to_live` has the former.
+    `time_to_live` has the former. So is the stream, which nobody here would read.
     """
     return {
         name: {"TableName": name}

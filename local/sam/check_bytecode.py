@@ -16,7 +16,7 @@ def main() -> int:
         print(f"no lasting bytecode: {source}", file=sys.stderr)
     if bad or not sources:
         return 1
-    print(f"bytecode compiled: {len(sources)} modules of the layer")
+    print(f"bytecode compiled: {len(sources)} modules of {Path(sys.argv[1]).parent.name}")
     return 0
 
 

@@ -1,5 +1,7 @@
 #!/usr/bin/env bash
-# Checks template.yaml as SAM reads it, and what it becomes against CloudFormation's schemas.
+# Checks our templates as SAM reads them, and what they become against CloudFormation's schemas.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 find_sam
-"$SAM" validate --lint "$@"
+for template in template.yaml examples/*/template.yaml; do
+    "$SAM" validate --lint --template "$template" "$@"
+done

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ from job_retry_client import (
     InvalidRequestError,
     Job,
     JobNotFoundError,
+    JobQueue,
     KeyConflictError,
     LeaseLostError,
     NewJob,
@@ -24,8 +26,8 @@ from job_retry_client import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from job_retry_client import JobQueue
     from tests.client.ways import Way
+    from tests.http.api import LiveServer
 
 
 @pytest.fixture
@@ -77,6 +79,14 @@ def test_a_job_is_enqueued_claimed_and_completed(queue: JobQueue, name: str) -> 
     assert queue.complete(claimed, {"ok": True}) == done
     assert queue.get(stored).result == {"ok": True}
     assert queue.get(stored.id).completed_at == done.completed_at
+
+
+def test_the_routes_other_spelling_serves_too(server: LiveServer, name: str) -> None:
+    queue = JobQueue.connect(f"{server.url}/api:job-retry/")
+    stored = queue.enqueue("mail", queue=name)
+    queue.complete(claim(queue, name))
+    assert [each.id for each in queue.list(queue=name)] == [stored.id]
+    queue.delete(stored)
 
 
 def test_nothing_is_due(queue: JobQueue, name: str) -> None:
@@ -255,8 +265,8 @@ def test_a_batch_tells_which_jobs_were_not_stored(queue: JobQueue, name: str) ->
     assert isinstance(third, TooLargeError)
 
 
-@pytest.mark.parametrize("text", ["x" * 250_000, '"' * 120_000])
-def test_large_jobs_fit_through_every_way(queue: JobQueue, name: str, text: str) -> None:
+def test_large_jobs_fit_through_every_way(queue: JobQueue, name: str) -> None:
+    text = '"' * 120_000  # each is four characters of an event or of its answer
     stored = queue.enqueue_many(NewJob("mail", text, queue=name) for _ in range(24))
     assert len({each.id for each in stored}) == 24
     claimed = queue.claim(name, max_jobs=25)
@@ -265,6 +275,23 @@ def test_large_jobs_fit_through_every_way(queue: JobQueue, name: str, text: str)
     outcomes = queue.complete_many([(each, text) for each in [*claimed, *rest]])
     assert {each.status for each in outcomes if isinstance(each, Job)} == {"completed"}
     assert len(outcomes) == 24
+
+
+def test_threads_share_one_client(queue: JobQueue, name: str) -> None:
+    def produce(number: int) -> list[int]:
+        return [queue.enqueue("mail", number, queue=name).id for _ in range(5)]
+
+    def work(_: int) -> list[int]:
+        done = []
+        while claimed := queue.claim(name, max_jobs=2):
+            done += [queue.complete(each, each.id).id for each in claimed]
+        return done
+
+    with ThreadPoolExecutor(8) as pool:
+        stored = [each for ids in pool.map(produce, range(8)) for each in ids]
+        done = [each for ids in pool.map(work, range(8)) for each in ids]
+    assert len(set(stored)) == 40
+    assert sorted(done) == sorted(stored)
 
 
 # -- refusals --------------------------------------------------------------------------

@@ -180,7 +180,7 @@ def test_a_cancel_that_came_too_late_is_refused() -> None:
         (NOT_SENT, problem(409, "not_queued", job_status="cancelled")),
     ):
         with pytest.raises(WrongStatusError):
-            Played(*script).queue.cancel(7)
+            Played(*script, answer(job(status="cancelled"))).queue.cancel(7)
 
 
 @pytest.mark.parametrize("first", [LOST, FAILED, UNAVAILABLE, THROTTLED])

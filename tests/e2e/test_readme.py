@@ -30,22 +30,6 @@ WORKER = """
 do_work_based_on() { true; }
 sleep() { exit 0; }
 """
-LAMBDA_WORKER = """
-def work(job_type, payload):
-    if job_type == "hopeless":
-        raise ValueError("no hope")
-    return {"done": payload}
-
-
-class Context:
-    log_stream_name = "2030/01/01/[1]abc"
-
-    def get_remaining_time_in_millis(self):
-        return 100_000
-
-
-print(lambda_handler({}, Context()))
-"""
 
 
 def blocks(language: str) -> list[str]:
@@ -89,21 +73,11 @@ def test_the_lines_to_paste_and_the_shell_worker(run: LocalRun) -> None:
     assert (job["status"], job["result"]) == ("completed", {"ok": True})
 
 
-def test_the_lambda_worker(run: LocalRun) -> None:
+def test_the_python_worker(run: LocalRun) -> None:
     (program,) = blocks("python")
+    program = program.replace(HOST, run.url).replace("run()", "run(until_idle=True)")
     api = Api(run.url)
-    ids = [
-        api.post("/jobs", {"job_type": kind, "payload": 7, "max_attempts": 1}).json["id"]
-        for kind in ("mail", "hopeless")
-    ]
-    output = output_of(
-        [sys.executable, "-c", program + LAMBDA_WORKER],
-        API_URL=run.url,
-        AWS_ACCESS_KEY_ID="a",
-        AWS_SECRET_ACCESS_KEY="b",
-        AWS_DEFAULT_REGION="eu-central-1",
-    )
-    assert output.strip() == "{'done': 1}"
-    done, dead = (api.get(f"/jobs/{job_id}").json for job_id in ids)
-    assert (done["status"], done["result"]) == ("completed", {"done": 7})
-    assert (dead["status"], dead["last_error"]) == ("dead", "ValueError('no hope')")
+    job = api.post("/jobs", {"job_type": "send_welcome_email", "payload": {"user_id": 7}}).json
+    output_of([sys.executable, "-c", program], PYTHONPATH=str(REPOSITORY / "layers/client"))
+    done = api.get(f"/jobs/{job['id']}").json
+    assert (done["status"], done["result"]) == ("completed", {"sent_to": 7})

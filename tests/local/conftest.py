@@ -34,6 +34,7 @@ TEMPLATE = """
           BillingMode: PAY_PER_REQUEST
           AttributeDefinitions: [{AttributeName: id, AttributeType: "N"}]
           KeySchema: [{AttributeName: id, KeyType: HASH}]
+          StreamSpecification: {StreamViewType: NEW_IMAGE}
           TimeToLiveSpecification: {AttributeName: expires_at, Enabled: true}
           SSESpecification: {SSEEnabled: true}
       EchoFunction:

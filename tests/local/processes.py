@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING, Self
 from local.template import REPOSITORY
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from types import TracebackType
 
 PATIENCE_SECONDS = 60
@@ -61,6 +61,15 @@ class Program:
     def wait_for_error(self, text: str) -> str:
         """Read the standard error up to the line that has this text; return the line."""
         return self._read_to(text, self._process.stderr)
+
+    def lines(self) -> Iterator[str]:
+        """Yield the standard output's lines as they come, to its end."""
+        assert self._process.stdout is not None
+        yield from self._process.stdout
+
+    def wait(self) -> int:
+        """Wait for the end, and return the exit code."""
+        return self._process.wait(PATIENCE_SECONDS)
 
     def end(self) -> tuple[int, str, str]:
         """Wait for the end; return the exit code and the rest of both outputs."""

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 LATER = {"BOOL": True}
 SECOND = 1000
 HOUR = 3600 * SECOND
+LONG = 10 * 3600  # seconds of a lease, longer than a test needs to claim all
 
 
 @dataclass
@@ -114,7 +115,8 @@ def test_a_running_job_is_never_marked(queue: Queue) -> None:
 
 @pytest.mark.parametrize(("wait", "mark"), [(0, None), (1, LATER)])
 def test_a_retry_is_marked_by_its_wait(queue: Queue, wait: int, mark: object) -> None:
-    by_formula, by_worker = queue.claimed(backoff_seconds=wait), queue.claimed(backoff_seconds=9)
+    by_formula = queue.claimed(backoff_seconds=wait, lease_seconds=LONG)
+    by_worker = queue.claimed(backoff_seconds=9, lease_seconds=LONG)
     queue.engine.fail(by_formula.id, error="e")
     queue.engine.fail(by_worker.id, error="e", retry_in_seconds=wait)
     for job in (by_formula, by_worker):
@@ -163,10 +165,10 @@ def test_a_requeued_job_is_marked_by_its_wait(
 
 
 def test_what_ends_is_not_marked(queue: Queue) -> None:
-    completed, dead, expired = (queue.claimed(max_attempts=1, lease_seconds=1) for _ in range(3))
+    completed, dead, expired = (queue.claimed(max_attempts=1, lease_seconds=LONG) for _ in range(3))
     queue.engine.complete(completed.id)
     queue.engine.fail(dead.id, error="e")
-    queue.now += HOUR
+    queue.now += 12 * HOUR
     queue.engine.expire_leases()
     cancelled = queue.engine.cancel(queue.enqueue(run_after=queue.now + HOUR).id)
     for job in (completed, dead, expired, cancelled):

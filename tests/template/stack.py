@@ -77,9 +77,9 @@ def folder_of(function: dict[str, Any]) -> str:
     return str(function["CodeUri"]).removeprefix("functions/").rstrip("/")
 
 
-def statements(function: dict[str, Any]) -> Iterator[tuple[set[str], Any]]:
-    """Yield each statement of a function's policies: its actions and its resource."""
-    for policy in function["Policies"]:
+def statements(policies: list[dict[str, Any]]) -> Iterator[tuple[set[str], Any]]:
+    """Yield each statement of these policies: its actions and its resource."""
+    for policy in policies:
         for statement in policy["Statement"]:
             actions = statement["Action"]
             yield {actions} if isinstance(actions, str) else set(actions), statement["Resource"]

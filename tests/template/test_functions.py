@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from local.template import REPOSITORY
 from tests.template.stack import folder_of, resources, translate
 
@@ -22,14 +24,39 @@ def test_every_folder_has_its_function_and_every_function_its_folder(
 
 def test_a_function_states_nothing_that_is_the_same_for_all(template: dict[str, Any]) -> None:
     for name, function in resources(template, FUNCTION).items():
-        assert set(function) == {"CodeUri", "VersionDescription", "Policies", "Events"}, name
+        assert set(function) == {
+            "FunctionName",
+            "CodeUri",
+            "VersionDescription",
+            "Policies",
+            "Events",
+        }, name
+
+
+def test_a_caller_knows_a_functions_name_by_the_stack_and_the_folder(
+    template: dict[str, Any],
+) -> None:
+    for function in resources(template, FUNCTION).values():
+        name = folder_of(function).replace("_", "-")
+        assert function["FunctionName"] == {"Fn::Sub": f"${{AWS::StackName}}-{name}"}
+
+
+def test_the_readme_says_how_long_a_stacks_name_may_be(template: dict[str, Any]) -> None:
+    """Lambda takes names of 64 characters."""
+    longest = max(len(folder_of(function)) for function in resources(template, FUNCTION).values())
+    readme = (REPOSITORY / "README.md").read_text(encoding="utf-8")
+    assert f"at most {64 - len('-') - longest} characters" in " ".join(readme.split())
 
 
 def test_every_function_has_the_layer_and_the_environment(template: dict[str, Any]) -> None:
     translated = translate(template)
-    layers = resources(translated, "AWS::Lambda::LayerVersion")
+    [core] = [
+        name
+        for name, layer in resources(translated, "AWS::Lambda::LayerVersion").items()
+        if layer["LayerName"] == "job-retry-core"
+    ]
     for name, function in resources(translated, "AWS::Lambda::Function").items():
-        assert [layer["Ref"] for layer in function["Layers"]] == list(layers), name
+        assert function["Layers"] == [{"Ref": core}], name
         assert function["Environment"]["Variables"] == {
             "JOBS_TABLE": {"Ref": "JobsTable"},
             "CONTROL_TABLE": {"Ref": "ControlTable"},
@@ -42,10 +69,11 @@ def test_every_function_has_the_layer_and_the_environment(template: dict[str, An
         }, name
 
 
+@pytest.mark.parametrize("name", ["CoreLayer", "InProcessLayer"])
 def test_the_layer_is_built_for_the_architecture_the_functions_run_on(
-    template: dict[str, Any],
+    template: dict[str, Any], name: str
 ) -> None:
-    layer = template["Resources"]["CoreLayer"]
+    layer = template["Resources"][name]
     architecture = {"Ref": "Architecture"}
     assert layer["Metadata"] == {
         "BuildMethod": template["Globals"]["Function"]["Runtime"],
@@ -53,6 +81,17 @@ def test_the_layer_is_built_for_the_architecture_the_functions_run_on(
     }
     assert layer["Properties"]["CompatibleArchitectures"] == [architecture]
     assert template["Globals"]["Function"]["Architectures"] == [architecture]
+
+
+def test_workers_have_the_same_layer_as_the_functions(template: dict[str, Any]) -> None:
+    own, theirs = (template["Resources"][name] for name in ("CoreLayer", "InProcessLayer"))
+    assert theirs["Properties"]["ContentUri"] == own["Properties"]["ContentUri"]
+
+
+def test_the_layer_for_callers_is_built_from_its_folder(template: dict[str, Any]) -> None:
+    layer = template["Resources"]["ClientLayer"]
+    assert layer["Metadata"]["BuildMethod"] in layer["Properties"]["CompatibleRuntimes"]
+    assert (REPOSITORY / layer["Properties"]["ContentUri"] / "requirements.txt").exists()
 
 
 def test_a_parameter_that_changes_functions_publishes_them_anew(template: dict[str, Any]) -> None:

@@ -50,6 +50,18 @@ NEED = {
         CONTROL: {"Query", "GetItem", "UpdateItem", "DeleteItem"},
     },
 }
+# What a worker does that goes to the tables itself.
+IN_PROCESS = (
+    "enqueue_job",
+    "get_job",
+    "claim_jobs",
+    "complete_job",
+    "fail_job",
+    "heartbeat_job",
+    "release_job",
+    "cancel_job",
+    "requeue_dead_letter",
+)
 
 
 def place(resource: Any) -> str:
@@ -64,15 +76,30 @@ def place(resource: Any) -> str:
     pytest.fail(f"a policy names something else than one table or index: {resource}")
 
 
+def granted(policies: list[dict[str, Any]]) -> dict[str, set[str]]:
+    """Return the actions on each table and index that these policies allow."""
+    found: dict[str, set[str]] = {}
+    for actions, resource in statements(policies):
+        assert place(resource) not in found, "one statement for each resource"
+        assert all(action.startswith("dynamodb:") for action in actions)
+        found[place(resource)] = {action.removeprefix("dynamodb:") for action in actions}
+    return found
+
+
 @pytest.mark.parametrize("folder", NEED)
 def test_a_function_may_do_what_it_needs(template: dict[str, Any], folder: str) -> None:
     functions = resources(template, "AWS::Serverless::Function").values()
     [function] = [function for function in functions if folder_of(function) == folder]
-    granted: dict[str, set[str]] = {}
-    for actions, resource in statements(function):
-        assert place(resource) not in granted, "one statement for each resource"
-        granted[place(resource)] = {action.removeprefix("dynamodb:") for action in actions}
-    assert granted == NEED[folder]
+    assert granted(function["Policies"]) == NEED[folder]
+
+
+def test_a_worker_at_the_tables_may_do_what_its_functions_would(template: dict[str, Any]) -> None:
+    policy = resources(template, "AWS::IAM::ManagedPolicy")["InProcessPolicy"]
+    together: dict[str, set[str]] = {}
+    for folder in IN_PROCESS:
+        for where, actions in NEED[folder].items():
+            together[where] = together.get(where, set()) | actions
+    assert granted([policy["PolicyDocument"]]) == together
 
 
 def test_every_function_is_in_the_table_of_needs(template: dict[str, Any]) -> None:
@@ -87,6 +114,5 @@ def test_policies_are_written_out_action_by_action(template: dict[str, Any]) -> 
             for statement in policy["Statement"]:
                 assert set(statement) == {"Effect", "Action", "Resource"}, name
                 assert statement["Effect"] == "Allow", name
-        for actions, _ in statements(function):
-            assert all(action.startswith("dynamodb:") for action in actions), name
+        for actions, _ in statements(function["Policies"]):
             assert not any("*" in action for action in actions), name

@@ -41,7 +41,7 @@ class Guard:
         self._granted = {
             folder_of(function): {
                 (action.removeprefix("dynamodb:"), place(resource))
-                for actions, resource in statements(function)
+                for actions, resource in statements(function["Policies"])
                 for action in actions
             }
             for function in resources(template, "AWS::Serverless::Function").values()

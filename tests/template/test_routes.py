@@ -161,7 +161,7 @@ ROUTE_ARN = re.compile(
 
 def granted_routes(policy: dict[str, Any]) -> set[str]:
     """Return the routes that a managed policy allows, `*` standing for an id or a queue."""
-    [statement] = policy["PolicyDocument"]["Statement"]
+    statement, _ = policy["PolicyDocument"]["Statement"]
     assert statement["Effect"] == "Allow"
     assert statement["Action"] == "execute-api:Invoke"
     routes = set()
@@ -170,6 +170,20 @@ def granted_routes(policy: dict[str, Any]) -> set[str]:
         assert match, resource
         routes.add(f"{match['method']} {match['path']}")
     return routes
+
+
+def granted_functions(template: dict[str, Any], name: str) -> list[str]:
+    """Return the functions whose alias a managed policy allows to invoke."""
+    translated = translate(template)
+    _, statement = resources(translated, "AWS::IAM::ManagedPolicy")[name]["PolicyDocument"][
+        "Statement"
+    ]
+    assert statement["Effect"] == "Allow"
+    assert statement["Action"] == "lambda:InvokeFunction"
+    aliases = resources(translated, "AWS::Lambda::Alias")
+    for resource in statement["Resource"]:
+        assert aliases[resource["Ref"]]["Name"] == "live"
+    return [aliases[resource["Ref"]]["FunctionName"]["Ref"] for resource in statement["Resource"]]
 
 
 @pytest.mark.parametrize("name", NEEDED)
@@ -183,11 +197,28 @@ def test_a_role_gets_the_routes_it_needs_in_both_spellings(
     }
 
 
+@pytest.mark.parametrize("name", NEEDED)
+def test_a_role_may_invoke_just_the_functions_behind_its_routes(
+    template: dict[str, Any], name: str
+) -> None:
+    behind = {
+        route.function
+        for route in read_routes(template)
+        if re.sub(r"\{\w+\}", "*", f"{route.method} {route.path}") in NEEDED[name]
+    }
+    functions = granted_functions(template, name)
+    assert len(functions) == len(behind)
+    assert set(functions) == behind
+
+
 def test_the_roles_together_reach_every_route_and_no_other(template: dict[str, Any]) -> None:
     policies = resources(template, "AWS::IAM::ManagedPolicy")
-    assert set(policies) == set(NEEDED)
-    reached = set().union(*(granted_routes(policy) for policy in policies.values()))
+    assert set(policies) == {*NEEDED, "InProcessPolicy"}
+    reached = set().union(*(granted_routes(policies[name]) for name in NEEDED))
     assert reached == {re.sub(r"\{\w+\}", "*", route) for route in BOTH_SPELLINGS}
+
+
+LONGEST_FUNCTION = f"arn:aws-us-gov:lambda:ap-southeast-1:{'1' * 12}:function:{'n' * 64}:live"
 
 
 def test_a_policy_is_no_longer_than_iam_takes(template: dict[str, Any]) -> None:
@@ -202,4 +233,5 @@ def test_a_policy_is_no_longer_than_iam_takes(template: dict[str, Any]) -> None:
         text = json.dumps(policy["PolicyDocument"], separators=(",", ":"))
         for reference, value in longest.items():
             text = text.replace(f"${{{reference}}}", value)
+        text = re.sub(r'\{"Ref":"\w+\.Alias"\}', json.dumps(LONGEST_FUNCTION), text)
         assert len(text) <= 6144, name

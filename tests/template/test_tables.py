@@ -38,6 +38,12 @@ def test_one_index_serves_claims_expiry_and_lists(template: dict[str, Any]) -> N
     assert index["Projection"] == {"ProjectionType": "INCLUDE", "NonKeyAttributes": ["job_type"]}
 
 
+def test_the_stream_tells_what_a_job_has_become(template: dict[str, Any]) -> None:
+    tables = resources(template, TABLE)
+    assert tables["JobsTable"]["StreamSpecification"] == {"StreamViewType": "NEW_IMAGE"}
+    assert "StreamSpecification" not in tables["ControlTable"]
+
+
 def test_control_records_are_found_by_two_strings(template: dict[str, Any]) -> None:
     control = resources(template, TABLE)["ControlTable"]
     assert keys(control) == [("pk", "HASH"), ("sk", "RANGE")]

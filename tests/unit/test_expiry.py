@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from random import Random
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from job_retry.claiming import ClaimRequest
+from job_retry.engine import Engine
 from job_retry.errors import StoreBusyError, StoreUnavailableError
 from job_retry.job import Status
 from job_retry.memory import MemoryStore
@@ -239,9 +242,22 @@ def test_an_idle_claim_takes_up_only_a_few(queue: Queue) -> None:
     assert [queue.record(each).status for each in jobs].count(Status.QUEUED) == 10
 
 
-def test_a_claim_that_finds_something_takes_up_none(queue: Queue) -> None:
-    (running,) = run_some(queue, 1)
-    waiting = queue.enqueue()
-    queue.clock.advance(seconds=11)
-    assert queue.claim_one().id == waiting.id
+def test_a_claim_that_finds_something_takes_some_up_now_and_then(queue: Queue) -> None:
+    (running,) = run_some(queue, 1, lease_seconds=1)
+    for _ in range(4):
+        queue.enqueue()
+    queue.clock.advance(seconds=1, ms=999)
+    queue.claim_one()  # and looks at no ended leases, having looked less than 2 s ago
+    assert queue.record(running).status is Status.RUNNING
+    queue.clock.advance(ms=1)
+    queue.claim_one()  # and does now
+    assert queue.record(running).status is Status.QUEUED
+
+
+def test_the_first_claim_of_a_process_is_spared_the_look(queue: Queue) -> None:
+    (running,) = run_some(queue, 1, lease_seconds=1)
+    queue.enqueue()
+    queue.clock.advance(seconds=60)
+    fresh = Engine(queue.store, clock=queue.clock, random=Random(1))
+    assert fresh.claim(ClaimRequest()).jobs
     assert queue.record(running).status is Status.RUNNING

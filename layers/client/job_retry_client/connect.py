@@ -61,7 +61,8 @@ def transport_of(
     if parts.scheme == "in-process":
         from job_retry_client.transports.in_process import InProcessTransport  # noqa: PLC0415
 
-        return InProcessTransport()
+        with _told():
+            return InProcessTransport()
     raise JobQueueError(f"{address} is none of https:, http:, lambda: and in-process:")
 
 

@@ -15,6 +15,7 @@ from job_retry.transitions import Action
 _REST_MS = 2000  # where that is not all of them, a lane that was seen is let alone for so long
 _LOOKS = 10  # lanes that an idle claim looks at by the way
 _AT_ONCE = 10  # leases that an idle claim takes up by the way
+_EVERY_MS = 2000  # between such looks of a process whose claims find jobs
 _PAGE = 100  # leases that the scheduled function takes up at a time
 
 
@@ -31,6 +32,7 @@ class Expirer:
         self._random = random
         self._observer = observer
         self._looks = Looks(random)
+        self._looked: dict[str, int] = {}  # at queues by the way, by name
 
     def expire_all(
         self, queues: Iterable[QueueRecord], now: int, may_go_on: Callable[[], bool]
@@ -68,11 +70,12 @@ class Expirer:
             raise errors[0]
         return expired
 
-    def expire_some(self, queues: Iterable[QueueRecord], now: int) -> bool:
+    def expire_some(self, queues: Sequence[QueueRecord], now: int) -> bool:
         """Take up a few ended leases; say whether one of them is due again at once.
 
         What fails is left to the scheduled function, which will tell.
         """
+        self._looked.update((each.name, now) for each in queues)
         partitions = [each for queue in queues for each in queue.partitions(Status.RUNNING)]
         if len(partitions) > _LOOKS:
             partitions = self._looks.stalest(partitions, _LOOKS, before=now - _REST_MS)
@@ -88,6 +91,15 @@ class Expirer:
         ]
         jobs, _ = self._expire(ended[:_AT_ONCE], now)
         return any(job.status is Status.QUEUED and job.run_after <= now for job in jobs)
+
+    def expire_now_and_then(self, queues: Sequence[QueueRecord], now: int) -> None:
+        """Do so, but at most every two seconds, and not just after the process has started."""
+        due = [
+            each for each in queues if self._looked.setdefault(each.name, now) <= now - _EVERY_MS
+        ]
+        if due:
+            self._looked.update((each.name, now) for each in due)
+            self.expire_some(due, now)
 
     def _look(self, place: _Place, limit: int = _PAGE) -> Page | Exception:
         try:

@@ -58,12 +58,7 @@ class HttpTransport:
             headers = self._sign(request.operation.method, url, body, headers)
         try:
             answer = self._pool.request(
-                request.operation.method,
-                url,
-                body=body,
-                headers=headers,
-                redirect=False,
-                enforce_content_length=True,  # urllib3 1.26 takes half an answer for a whole one
+                request.operation.method, url, body=body, headers=headers, redirect=False
             )
         except (
             urllib3.exceptions.NewConnectionError,

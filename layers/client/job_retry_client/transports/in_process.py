@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from typing import TYPE_CHECKING, Any
 
 from job_retry_client.errors import JobQueueError, NoAnswerError, error_of
@@ -22,16 +23,20 @@ class InProcessTransport:
         engine: of the core layer; by default the process's own.
 
     Raises:
-        JobQueueError: the core layer is not here.
+        JobQueueError: the core layer is not here, or the names of the tables.
     """
 
     def __init__(self, engine: Any = None) -> None:
         try:
             from job_retry import in_process, runtime  # noqa: PLC0415 - a layer that may be absent
+            from job_retry.settings import SettingsError  # noqa: PLC0415
         except ImportError as error:
             raise JobQueueError(_NEEDS_CORE) from error
         self._call = in_process.call
-        self._engine = engine or runtime.engine()
+        try:
+            self._engine = engine or runtime.engine()
+        except SettingsError as error:
+            raise JobQueueError(str(error)) from error
 
     def send(self, request: Request) -> Answer:
         """Ask, once.
@@ -66,12 +71,13 @@ class InProcessTransport:
         Raises:
             AnswerError: the job is not acceptable.
         """
-        from job_retry import runtime, transact  # noqa: PLC0415 - as above
+        from job_retry import transact  # noqa: PLC0415 - as above
         from job_retry.errors import JobRetryError  # noqa: PLC0415
         from job_retry.problems import problem_of  # noqa: PLC0415
+        from job_retry.settings import Settings  # noqa: PLC0415
         from job_retry.views import job_view  # noqa: PLC0415
 
-        settings = runtime.settings()
+        settings = Settings.from_environment(os.environ)
         try:
             prepared = transact.transact_job(
                 body,

@@ -1,0 +1,112 @@
+"""The examples, run as their own comments say."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from job_retry_client import JobQueue
+from local.ports import free_port
+from local.template import REPOSITORY
+from tests.conftest import skip_unless_ci
+from tests.local.processes import LocalRun, Program
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+EXAMPLES = REPOSITORY / "examples"
+
+WORK = """#!/bin/sh
+[ "$1" = bad ] && echo "no luck" >&2 && exit 3
+cat
+"""
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalRun]:
+    """A server as `make start` makes it."""
+    with LocalRun(tmp_path_factory.mktemp("data"), free_port()) as running:
+        yield running
+
+
+@pytest.fixture
+def queue(run: LocalRun) -> JobQueue:
+    return JobQueue.connect(run.url)
+
+
+def test_the_bash_worker(run: LocalRun, queue: JobQueue, tmp_path: Path) -> None:
+    if shutil.which("jq") is None or shutil.which("curl") is None:
+        skip_unless_ci("not installed: curl, jq")
+    work = tmp_path / "work.sh"
+    work.write_text(WORK)
+    work.chmod(0o755)
+    good = queue.enqueue("good", {"text": 'with "quotes" and ünïcode'}, queue="bash")
+    bad = queue.enqueue("bad", queue="bash", max_attempts=1)
+    subprocess.run(
+        [EXAMPLES / "bash-worker/worker.sh", work],
+        env={**os.environ, "JOB_RETRY_URL": run.url, "QUEUE": "bash", "UNTIL_IDLE": "1"},
+        check=True,
+    )
+    done, dead = queue.get(good), queue.get(bad)
+    assert done.status == "completed"
+    assert json.loads(done.result) == good.payload
+    assert (dead.status, dead.last_error) == ("dead", "exit code 3: no luck")
+
+
+def test_the_python_worker(run: LocalRun, queue: JobQueue) -> None:
+    contacts = [{"name": f"contact {number}"} for number in range(250)]
+    jobs = [
+        queue.enqueue("send_welcome_email", {"address": "ada@example.org"}),
+        queue.enqueue("send_welcome_email", {}),
+        queue.enqueue("send_welcome_email", {"address": "bob@busy.example"}),
+        queue.enqueue("import_contacts", {"contacts": contacts}),
+    ]
+    with Program(
+        [sys.executable, str(EXAMPLES / "python-worker/worker.py")],
+        JOB_RETRY_URL=run.url,
+        PYTHONPATH="layers/client",
+    ) as worker:
+        for _ in jobs:
+            worker.wait_for_error(" s\n")  # a line for each run
+        worker.send(signal.SIGTERM)
+        assert worker.wait() == 0
+    sent, discarded, busy, imported = (queue.get(job) for job in jobs)
+    assert (sent.status, sent.result) == ("completed", {"sent_to": "ada@example.org"})
+    assert (discarded.status, discarded.attempts) == ("dead", 1)
+    assert (busy.status, (busy.run_after - busy.updated_at).seconds) == ("queued", 60)
+    assert (imported.result, imported.progress) == (250, {"done": 200, "of": 250})
+
+
+def test_the_node_producer(run: LocalRun, queue: JobQueue, tmp_path: Path) -> None:
+    if shutil.which("npm") is None:
+        skip_unless_ci("not installed: npm")
+    example = shutil.copytree(
+        EXAMPLES / "node-producer", tmp_path / "node", ignore=shutil.ignore_patterns("node_modules")
+    )
+    subprocess.run(["npm", "ci", "--no-audit", "--no-fund", "--silent"], cwd=example, check=True)
+    credentials = {
+        "AWS_REGION": "eu-central-1",
+        "AWS_ACCESS_KEY_ID": "key",
+        "AWS_SECRET_ACCESS_KEY": "secret",
+    }
+    printed = subprocess.run(
+        ["node", "enqueue.mjs", "send_welcome_email", '{"user_id": 42}'],
+        cwd=example,
+        env={**os.environ, **credentials, "JOB_RETRY_URL": run.url},
+        check=True,
+        stdout=subprocess.PIPE,
+    ).stdout
+    job = queue.get(json.loads(printed)["id"])
+    assert (job.job_type, job.payload, job.status) == (
+        "send_welcome_email",
+        {"user_id": 42},
+        "queued",
+    )
