@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
-import hmac
-import re
 from typing import TYPE_CHECKING
-from urllib.parse import quote
 
 import pytest
 from boto3.session import Session
@@ -17,16 +13,11 @@ from job_retry_client import JobQueueError, NoAnswerError, operations
 from job_retry_client.transports.base import Request
 from job_retry_client.transports.http import HttpTransport
 from job_retry_client.transports.signing import iam_signature
-from tests.client.server import Received, Reply, ReplyingServer
+from tests.client.server import Reply, ReplyingServer
+from tests.client.signatures import SECRET, signature
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-SECRET = "not a real one"  # noqa: S105
-_AUTHORIZATION = re.compile(
-    r"AWS4-HMAC-SHA256 Credential=([^/]+)/(\d{8})/([^/]+)/([^/]+)/aws4_request, "
-    r"SignedHeaders=([^,]+), Signature=([0-9a-f]{64})"
-)
 
 REQUESTS = [
     Request(operations.ENQUEUE, body='{"job_type":"é"}', idempotency_key="order  7, ~*'()"),
@@ -49,43 +40,6 @@ def server() -> Iterator[ReplyingServer]:
 def session(token: str | None = None) -> Session:
     """Return a session with credentials that open nothing."""
     return Session("ann", SECRET, token, region_name="eu-north-1")
-
-
-def signature(received: Received) -> tuple[dict[str, str], str, str]:
-    """Return what a signature says, and itself, and what it has to be.
-
-    Written from AWS's description of version 4, not from botocore.
-    """
-    match = _AUTHORIZATION.fullmatch(received.headers["authorization"])
-    assert match, received.headers
-    key_id, date, region, service, signed, given = match.groups()
-    path, _, query = received.target.partition("?")
-    canonical = "\n".join(
-        [
-            received.method,
-            quote(path, safe="/-_.~"),  # encoded a second time
-            "&".join(sorted(query.split("&"))),
-            *(f"{name}:{' '.join(received.headers[name].split())}" for name in signed.split(";")),
-            "",
-            signed,
-            hashlib.sha256(received.body).hexdigest(),
-        ]
-    )
-    moment = received.headers["x-amz-date"]
-    text = "\n".join(
-        [
-            "AWS4-HMAC-SHA256",
-            moment,
-            f"{date}/{region}/{service}/aws4_request",
-            hashlib.sha256(canonical.encode()).hexdigest(),
-        ]
-    )
-    key = f"AWS4{SECRET}".encode()
-    for part in (date, region, service, "aws4_request"):
-        key = hmac.digest(key, part.encode(), "sha256")
-    assert moment.startswith(date)
-    said = {"key_id": key_id, "region": region, "service": service, "signed": signed}
-    return said, given, hmac.digest(key, text.encode(), "sha256").hex()
 
 
 @pytest.mark.parametrize("path", ["", "/api:job-retry", "/api%3ajob-retry", "/a%20b/"])

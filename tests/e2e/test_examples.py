@@ -15,6 +15,8 @@ import pytest
 from job_retry_client import JobQueue
 from local.ports import free_port
 from local.template import REPOSITORY
+from tests.client.server import Reply, ReplyingServer
+from tests.client.signatures import SECRET, signature
 from tests.conftest import skip_unless_ci
 from tests.local.processes import LocalRun, Program
 
@@ -85,28 +87,52 @@ def test_the_python_worker(run: LocalRun, queue: JobQueue) -> None:
     assert (imported.result, imported.progress) == (250, {"done": 200, "of": 250})
 
 
-def test_the_node_producer(run: LocalRun, queue: JobQueue, tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def node_producer(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of the example, with its packages."""
     if shutil.which("npm") is None:
         skip_unless_ci("not installed: npm")
-    example = shutil.copytree(
-        EXAMPLES / "node-producer", tmp_path / "node", ignore=shutil.ignore_patterns("node_modules")
+    folder = tmp_path_factory.mktemp("node") / "node-producer"
+    shutil.copytree(
+        EXAMPLES / "node-producer", folder, ignore=shutil.ignore_patterns("node_modules")
     )
-    subprocess.run(["npm", "ci", "--no-audit", "--no-fund", "--silent"], cwd=example, check=True)
+    subprocess.run(["npm", "ci", "--no-audit", "--no-fund", "--silent"], cwd=folder, check=True)
+    return folder
+
+
+def enqueue_from_node(folder: Path, url: str) -> int:
+    """Return the id that the example prints."""
     credentials = {
         "AWS_REGION": "eu-central-1",
-        "AWS_ACCESS_KEY_ID": "key",
-        "AWS_SECRET_ACCESS_KEY": "secret",
+        "AWS_ACCESS_KEY_ID": "ann",
+        "AWS_SECRET_ACCESS_KEY": SECRET,
     }
     printed = subprocess.run(
         ["node", "enqueue.mjs", "send_welcome_email", '{"user_id": 42}'],
-        cwd=example,
-        env={**os.environ, **credentials, "JOB_RETRY_URL": run.url},
+        cwd=folder,
+        env={**os.environ, **credentials, "JOB_RETRY_URL": url},
         check=True,
         stdout=subprocess.PIPE,
     ).stdout
-    job = queue.get(json.loads(printed)["id"])
+    job_id: int = json.loads(printed)["id"]
+    return job_id
+
+
+def test_the_node_producer(run: LocalRun, queue: JobQueue, node_producer: Path) -> None:
+    job = queue.get(enqueue_from_node(node_producer, run.url))
     assert (job.job_type, job.payload, job.status) == (
         "send_welcome_email",
         {"user_id": 42},
         "queued",
     )
+
+
+def test_it_signs_and_repeats_under_one_key(node_producer: Path) -> None:
+    replies = iter([Reply(503), Reply(breaks=True), Reply(201, b'{"id": 7}')])
+    with ReplyingServer(lambda _: next(replies)) as server:
+        assert enqueue_from_node(node_producer, f"{server.url}/api:job-retry") == 7
+    for received in server.received:
+        said, given, right = signature(received)
+        assert given == right
+        assert (said["service"], said["region"]) == ("execute-api", "eu-central-1")
+    assert len({received.headers["idempotency-key"] for received in server.received}) == 1
