@@ -88,13 +88,18 @@ def test_it_can_be_called_again(function: Function) -> None:
 
 def test_a_lease_is_as_long_as_the_invocation_lasts_and_never_renewed() -> None:
     function = Function(concurrency=1)
+    beats = []
 
-    def handler(_context: JobContext) -> None:
+    def handler(context: JobContext) -> None:
         function.clock.now += 200
+        keeper = context._report.__self__  # type: ignore[attr-defined]
+        keeper.tick()
+        beats.append(keeper._leases[context].is_beating)
 
     function.handle(handler)
     function.queue.add()
     assert function.invoke(300)["completed"] == 1
+    assert beats == [False]
     first, *others = [claim["lease_seconds"] for claim in function.queue.bodies("claim")]
     assert (first, set(others)) == (301, {101})
     assert function.queue.count("heartbeat") == 0
