@@ -6,11 +6,14 @@ import asyncio
 import os
 import signal
 import threading
+from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from job_retry_client import InvalidRequestError, JobContext, Worker
+from job_retry_client.worker.crew import Crew
+from job_retry_client.worker.worker import _heard
 from tests.client.fakes import problem
 from tests.client.worker.fakes import PATIENCE_SECONDS, FakeQueue, Gate, Running, held, run
 
@@ -141,25 +144,32 @@ def test_the_signals_do_afterwards_what_they_did_before(queue: FakeQueue) -> Non
         signal.signal(signal.SIGTERM, before)
 
 
-def test_a_signal_handler_does_no_more_than_pass_it_on(queue: FakeQueue) -> None:
+def test_a_signal_handler_does_no_more_than_pass_it_on(
+    queue: FakeQueue, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It may come while the thread that it interrupts holds any lock."""
-    worker = a_worker(queue, lambda _: None)
-    during = []
+    stop, stopped_by = Crew.stop, []
+
+    def note(crew: Crew) -> None:
+        stopped_by.append(threading.current_thread())
+        stop(crew)
 
     def act() -> None:
         queue.wait_for(lambda: queue.count("claim") >= 1)
-        crew = worker._crew
-        assert crew is not None
-        with crew.ledger._changed:  # so that a stop in the signal's handler could not return
-            handler = signal.getsignal(signal.SIGTERM)
-            assert callable(handler)
-            handler(signal.SIGTERM, None)
-            during.append(True)
+        handler = signal.getsignal(signal.SIGTERM)
+        assert callable(handler)
+        handler(signal.SIGTERM, None)
 
+    monkeypatch.setattr(Crew, "stop", note)
     acting = beside(act)
-    assert worker.run() == {}
+    assert a_worker(queue, lambda _: None).run() == {}
     acting.end()
-    assert during == [True]
+    assert set(stopped_by) == {threading.main_thread()}
+
+
+def test_the_wait_for_news_ends_by_itself() -> None:
+    """Where several signals come together, the system may wake the wrong thread."""
+    assert Running(lambda: {"none": int(_heard(SimpleQueue()) is None)}).end() == {"none": 1}
 
 
 def test_it_runs_in_any_thread(queue: FakeQueue) -> None:
