@@ -268,6 +268,18 @@ def test_a_claim_that_fails_is_asked_again_later(
     assert len(pauses) == 3
 
 
+def test_a_claim_that_brings_jobs_ends_the_growth_of_pauses() -> None:
+    gate = Gate()
+    work = Work(lambda _: gate.wait(), concurrency=1)
+    work.crew._polling._errors = 3
+    work.queue.add()
+    running = work.run()
+    gate.wait_for_arrivals()
+    assert work.crew._polling._errors == 0
+    gate.open()
+    assert running.end() == {"completed": 1}
+
+
 def test_a_claim_that_the_queue_does_not_understand_ends_the_work() -> None:
     gate = Gate()
     work = Work(lambda _: gate.wait())

@@ -213,7 +213,7 @@ def test_a_run_without_a_lease_is_dropped(local: Local, queue: JobQueue) -> None
         return "late"
 
     new = queue.enqueue("mail", lease_seconds=900, backoff_seconds=0)
-    first = run(a_worker(queue, late))
+    first = run(a_worker(queue, late, concurrency=1))  # it has no room to take the job again
     began.wait()
     local.clock.now += 901
     other = a_worker(queue, lambda _: "in time", concurrency=1)
