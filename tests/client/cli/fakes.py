@@ -14,6 +14,7 @@ from job_retry_client import JobQueue, Retries
 from job_retry_client.cli.app import app
 from job_retry_client.cli.session import Options, Session
 from job_retry_client.transports.base import Answer, Request
+from tests.client import fakes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -24,35 +25,8 @@ NOW = datetime(2030, 1, 2, 3, 4, 5, tzinfo=UTC)
 
 def job(job_id: int = 7, **members: Any) -> dict[str, Any]:
     """Return a job as the API shows it: queued, due a minute ago."""
-    then = "2030-01-02T03:03:05.000Z"
-    return {
-        "id": job_id,
-        "queue": "default",
-        "job_type": "mail",
-        "status": "queued",
-        "priority": 0,
-        "payload": None,
-        "attempts": 0,
-        "max_attempts": 5,
-        "backoff_seconds": 30,
-        "max_backoff_seconds": None,
-        "jitter": None,
-        "lease_seconds": 900,
-        "run_after": then,
-        "created_at": then,
-        "updated_at": then,
-        "claimed_at": None,
-        "claimed_by": None,
-        "lease_expires_at": None,
-        "last_attempted_at": None,
-        "last_error": None,
-        "progress": None,
-        "result": None,
-        "completed_at": None,
-        "died_at": None,
-        "cancelled_at": None,
-        **members,
-    }
+    moments = dict.fromkeys(("run_after", "created_at", "updated_at"), "2030-01-02T03:03:05.000Z")
+    return fakes.job(id=job_id, **(moments | members))
 
 
 def page(*jobs: Mapping[str, Any], next_cursor: str | None = None) -> Answer:
