@@ -97,8 +97,9 @@ def test_the_bare_client_makes_one_call(calls: list[Call]) -> None:
     assert [operation for operation, *_ in calls] == ["GetItem"]
 
 
-def test_the_usual_handler_claims() -> None:
-    pytest.importorskip("aws_xray_sdk")
+def test_the_usual_handler_claims(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("POWERTOOLS_METRICS_NAMESPACE", "bench")
+    monkeypatch.setenv("POWERTOOLS_SERVICE_NAME", "bench")
     event = event_for("ClaimJobsFunction")
 
     answer = run(HANDLERS / "usual_claim.py", event)
