@@ -4,8 +4,8 @@
 #     JOB_RETRY_URL=http://127.0.0.1:3000 examples/bash-worker/worker.sh ./do_work.sh
 #
 # For each job it runs the command with the job's type as last argument and its payload as
-# standard input. Exit code 0 completes the job, with what the command printed as its result;
-# any other fails it, with the last line of what it wrote to the standard error.
+# standard input. Exit code 0 completes the job, with what the command printed as its result
+# (to 256 KB); any other fails it, with the last line of what it wrote to the standard error.
 # QUEUE=default is where jobs come from; UNTIL_IDLE=1 ends it once nothing is due.
 set -euo pipefail
 
@@ -19,6 +19,11 @@ trap 'stop=1' TERM INT # after the job at hand
 
 post() { # PATH, and the body as standard input
     curl -sS --fail-with-body --retry 5 -XPOST "$url$1" -H 'Content-Type: application/json' -d @-
+}
+
+fail() { # ID TOKEN ERROR
+    jq -n --arg token "$2" --arg error "$3" '{lease_token: $token, error: $error}' |
+        post "/jobs/$1/fail" >/dev/null || true
 }
 
 keep_lease() { # ID TOKEN
@@ -48,13 +53,15 @@ while [ -z "$stop" ]; do
     token=$(jq -r .job.lease_token <<<"$claim")
     keep_lease "$id" "$token" &
     heartbeats=$!
-    if jq .job.payload <<<"$claim" |
-        "$@" "$(jq -r .job.job_type <<<"$claim")" >"$work_dir/output" 2>"$work_dir/errors"; then
+    # a file, since a command that does not read a pipe would break it
+    jq .job.payload <<<"$claim" >"$work_dir/payload"
+    job_type=$(jq -r .job.job_type <<<"$claim")
+    if "$@" "$job_type" <"$work_dir/payload" >"$work_dir/output" 2>"$work_dir/errors"; then
         jq -n --arg token "$token" --rawfile output "$work_dir/output" \
-            '{lease_token: $token, result: $output}' | post "/jobs/$id/complete" >/dev/null || true
+            '{lease_token: $token, result: $output}' | post "/jobs/$id/complete" >"$work_dir/answer" ||
+            fail "$id" "$token" "the result was refused: $(head -c 1000 "$work_dir/answer")"
     else
-        jq -n --arg token "$token" --arg error "exit code $?: $(tail -n 1 "$work_dir/errors")" \
-            '{lease_token: $token, error: $error}' | post "/jobs/$id/fail" >/dev/null || true
+        fail "$id" "$token" "exit code $?: $(tail -n 1 "$work_dir/errors")"
     fi
     kill $heartbeats 2>/dev/null || true
 done

@@ -14,15 +14,16 @@ from typing import Any
 from job_retry_client import Discard, JobContext, JobQueue, RetryIn, Worker
 
 logger = logging.getLogger("mail")
+ADDRESSES = {42: "ada@example.org", 43: "bob@busy.example"}  # your database
 worker = Worker(JobQueue.connect(), concurrency=10)
 
 
 @worker.handler("send_welcome_email")
 def send_welcome_email(context: JobContext) -> dict[str, str]:
     """Send a mail; what is returned becomes the job's result."""
-    address = context.payload.get("address")
+    address = ADDRESSES.get(context.payload["user_id"])
     if address is None:
-        raise Discard("there is no address to send to")  # dead at once: no retry would help
+        raise Discard("no such user")  # dead at once: no retry would help
     if address.endswith("@busy.example"):
         raise RetryIn(60, "the server asked for a minute")
     return {"sent_to": address}
@@ -34,8 +35,8 @@ async def import_contacts(context: JobContext) -> int:
     contacts = context.payload["contacts"]
     for number, _contact in enumerate(contacts, start=1):
         await asyncio.sleep(0)
-        if number % 100 == 0:
-            context.report_progress({"done": number, "of": len(contacts)})
+        if number % 100 == 0:  # in a thread, since it waits for the queue
+            await asyncio.to_thread(context.report_progress, {"done": number, "of": len(contacts)})
         if context.lease_lost:
             break  # somebody else is at it
     return len(contacts)

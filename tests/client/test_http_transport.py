@@ -249,3 +249,14 @@ def test_a_function_is_asked_for_the_token_each_time(server: ReplyingServer) -> 
     transport.send(GET)
     sent = [each.headers["authorization"] for each in server.received]
     assert sent == ["Bearer first", "Bearer second"]
+
+
+def test_a_token_that_cannot_be_had_is_no_answer(server: ReplyingServer) -> None:
+    def broken() -> str:
+        return str(json.loads("<html>"))
+
+    transport = HttpTransport(server.url, sign=bearer_token(broken))
+    with pytest.raises(NoAnswerError, match="cannot sign") as raised:
+        transport.send(Request(operations.GET, {"job_id": "7"}))
+    assert not raised.value.was_sent
+    assert server.received == []

@@ -191,3 +191,14 @@ def test_without_credentials_nothing_is_sent(monkeypatch: pytest.MonkeyPatch) ->
         transport(endpoint.url).send(GET)
     assert not error.value.was_sent
     assert endpoint.received == []
+
+
+def test_credentials_that_cannot_be_had_are_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    transport = InvokeTransport("stack", session=Session("ann", "secret", region_name="eu-north-1"))
+
+    def broken(**_: Any) -> None:
+        raise ValueError("Expecting value")  # as of a credential process that prints garbage
+
+    monkeypatch.setattr(transport._client, "invoke", broken)
+    with pytest.raises(NoAnswerError, match="Expecting value"):
+        transport.send(Request(operations.GET, {"job_id": "7"}))

@@ -27,8 +27,12 @@ if TYPE_CHECKING:
 EXAMPLES = REPOSITORY / "examples"
 
 WORK = """#!/bin/sh
-[ "$1" = bad ] && echo "no luck" >&2 && exit 3
-cat
+case $1 in
+bad) echo "no luck" >&2 && exit 3 ;;
+deaf) echo done ;; # without a look at its input
+huge) head -c 300000 /dev/zero | tr '\\0' x ;;
+*) cat ;;
+esac
 """
 
 
@@ -51,7 +55,8 @@ def test_the_bash_worker(run: LocalRun, queue: JobQueue, tmp_path: Path) -> None
     work.write_text(WORK)
     work.chmod(0o755)
     good = queue.enqueue("good", {"text": 'with "quotes" and ünïcode'}, queue="bash")
-    bad = queue.enqueue("bad", queue="bash", max_attempts=1)
+    bad, huge = (queue.enqueue(kind, queue="bash", max_attempts=1) for kind in ("bad", "huge"))
+    deaf = [queue.enqueue("deaf", queue="bash", max_attempts=1) for _ in range(5)]
     subprocess.run(
         [EXAMPLES / "bash-worker/worker.sh", work],
         env={**os.environ, "JOB_RETRY_URL": run.url, "QUEUE": "bash", "UNTIL_IDLE": "1"},
@@ -61,14 +66,18 @@ def test_the_bash_worker(run: LocalRun, queue: JobQueue, tmp_path: Path) -> None
     assert done.status == "completed"
     assert json.loads(done.result) == good.payload
     assert (dead.status, dead.last_error) == ("dead", "exit code 3: no luck")
+    assert {queue.get(job).result for job in deaf} == {"done\n"}
+    refused = queue.get(huge).last_error or ""
+    assert refused.startswith("the result was refused")
+    assert "limit is 262,144" in refused
 
 
 def test_the_python_worker(run: LocalRun, queue: JobQueue) -> None:
     contacts = [{"name": f"contact {number}"} for number in range(250)]
     jobs = [
-        queue.enqueue("send_welcome_email", {"address": "ada@example.org"}),
-        queue.enqueue("send_welcome_email", {}),
-        queue.enqueue("send_welcome_email", {"address": "bob@busy.example"}),
+        queue.enqueue("send_welcome_email", {"user_id": 42}),
+        queue.enqueue("send_welcome_email", {"user_id": 1}),
+        queue.enqueue("send_welcome_email", {"user_id": 43}),
         queue.enqueue("import_contacts", {"contacts": contacts}),
     ]
     with Program(

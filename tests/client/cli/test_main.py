@@ -152,3 +152,13 @@ def test_a_worker_without_a_way_to_the_queue_ends_in_one_line(tmp_path: Path) ->
     assert done.returncode == 2
     assert done.stderr.startswith("job-retry: where is the queue?")
     assert len(done.stderr.splitlines()) == 1
+
+
+def test_integers_of_any_length_are_shown() -> None:
+    code = """
+import atexit, sys
+from job_retry_client.cli import main
+atexit.register(lambda: print(sys.get_int_max_str_digits()))
+main()
+"""
+    assert program("--version", code=code).stdout.splitlines()[-1] == "0"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import threading
 from collections import Counter
 from dataclasses import replace
@@ -64,7 +65,7 @@ class Work:
 
         def work() -> Mapping[str, int]:
             self.crew.work(until_idle=until_idle)
-            self.handlers.event_loop.close()
+            self.handlers.event_loop.close(PATIENCE_SECONDS)
             return self.crew.ledger.counts
 
         return Running(work)
@@ -241,7 +242,14 @@ def test_without_a_plan_there_is_no_claim() -> None:
 
 @pytest.mark.parametrize(
     "failure",
-    [FAILED, THROTTLED, problem(403, ""), NoAnswerError("down", was_sent=True), OSError()],
+    [
+        FAILED,
+        THROTTLED,
+        problem(403, ""),
+        problem(400, ""),
+        NoAnswerError("down", was_sent=True),
+        OSError(),
+    ],
 )
 def test_a_claim_that_fails_is_asked_again_later(
     failure: Answer | Exception, monkeypatch: pytest.MonkeyPatch
@@ -469,14 +477,17 @@ def test_what_was_given_up_before_its_turn_is_not_begun() -> None:
     assert ran == []
 
 
-def test_what_lost_its_lease_before_its_turn_is_given_back() -> None:
+@pytest.mark.parametrize("is_noticed", [True, False])
+def test_what_lost_its_lease_before_its_turn_is_given_back(*, is_noticed: bool) -> None:
     ran: list[JobContext] = []
     work = Work(ran.append)
     work.queue.add()
     (claimed,) = work.queue.client.claim()
     context = JobContext(claimed, work.crew._keeper.report)
     work.crew.ledger.start(context)
-    context.lose_lease(is_certain=False)
+    work.crew._keeper.keep(context, -math.inf)
+    if is_noticed:
+        context.lose_lease(is_certain=False)
     work.crew._work_on(context)
     work.crew.ledger.end_claims()
     work.crew.ledger.wait_until_told(PATIENCE_SECONDS)

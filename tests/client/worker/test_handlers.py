@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def handlers() -> Iterator[Handlers]:
     made = Handlers()
     yield made
-    made.event_loop.close()
+    made.event_loop.close(PATIENCE_SECONDS)
 
 
 def handle(handlers: Handlers, handler: Callable[[JobContext], Any], job_type: str = "mail") -> Any:
@@ -165,7 +165,7 @@ def test_the_loop_can_be_closed_and_used_again(handlers: Handlers) -> None:
     running = Running(lambda: {"failed": int(isinstance(handlers.run(context), Failure))})
     for _ in range(3):
         assert handle_again(handlers, work) == Completed(1)
-        handlers.event_loop.close()
+        handlers.event_loop.close(PATIENCE_SECONDS)
     assert running.end() == {"failed": 1}
     ended.wait()
 

@@ -181,11 +181,30 @@ def test_it_runs_in_any_thread(queue: FakeQueue) -> None:
     assert running.end() == {"completed": 2}
 
 
-def test_a_stop_before_it_runs_says_nothing(queue: FakeQueue) -> None:
+def test_a_stop_before_it_runs_is_not_forgotten(queue: FakeQueue) -> None:
     worker = a_worker(queue, lambda _: None)
     worker.stop()
     queue.add()
+    assert worker.run() == {}
     assert worker.run(until_idle=True) == {"completed": 1}
+
+
+def test_coroutines_clean_up_before_it_returns(queue: FakeQueue) -> None:
+    cleaned: list[bool] = []
+
+    async def hang(_context: JobContext) -> None:
+        worker.stop()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            for _ in range(1000):
+                await asyncio.sleep(0)
+            cleaned.append(True)
+
+    worker = a_worker(queue, hang, grace_seconds=0.0)
+    queue.add()
+    assert worker.run() == {"released": 1}
+    assert cleaned == [True]
 
 
 def test_what_the_queue_does_not_understand_is_raised(queue: FakeQueue) -> None:
@@ -284,7 +303,14 @@ def test_types_are_named_where_others_are_left_alone(queue: FakeQueue) -> None:
         worker.handler(f"type-{number}")(lambda _: None)
     assert len(claim_of(queue, worker)["job_types"]) == 100
     worker.handler("one too many")(lambda _: None)
-    assert "job_types" not in claim_of(queue, worker)
+    for none_or_too_many in (worker, Worker(queue.client, claims_all_types=False)):
+        with pytest.raises(ValueError, match="1 to 100 job types"):
+            none_or_too_many.run()
+
+
+def test_parentheses_that_were_forgotten_are_told(queue: FakeQueue) -> None:
+    with pytest.raises(TypeError, match="of which type"):
+        Worker(queue.client).handler(lambda _: None)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("concurrency", [0, -1])

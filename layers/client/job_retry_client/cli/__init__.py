@@ -19,4 +19,6 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if reconfigure := getattr(stream, "reconfigure", None):
             reconfigure(errors="replace")  # a terminal that lacks a character shows a ?
+    if hasattr(sys, "set_int_max_str_digits"):
+        sys.set_int_max_str_digits(0)  # what the queue holds is to be shown, however long
     app(prog_name="job-retry")

@@ -148,7 +148,7 @@ def _awaited(session: Session, ask: Callable[[], Claim], seconds: float) -> Clai
     while True:
         claimed = ask()
         left = end - session.clock().timestamp()
-        if claimed or left <= 0:
+        if claimed or not left > 0:  # also where it is no number
             return claimed
         # some pause even where the queue asks for none, and one last time at the end
         session.sleep(min(max(claimed.retry_after_seconds or 1.0, 0.1), left))

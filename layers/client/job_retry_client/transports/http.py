@@ -55,7 +55,7 @@ class HttpTransport:
         body = None if request.body is None else request.body.encode()
         headers = request.headers
         if self._sign is not None:
-            headers = self._sign(request.operation.method, url, body, headers)
+            headers = _signed(self._sign, request.operation.method, url, body, headers)
         try:
             answer = self._pool.request(
                 request.operation.method, url, body=body, headers=headers, redirect=False
@@ -69,6 +69,18 @@ class HttpTransport:
             raise NoAnswerError(str(error), was_sent=True) from error
         text = answer.data.decode("utf-8", "replace")
         return Answer(answer.status, text, seconds_of(answer.headers.get("retry-after")))
+
+
+def _signed(
+    sign: Sign, method: str, url: str, body: bytes | None, headers: dict[str, str]
+) -> dict[str, str]:
+    try:
+        return sign(method, url, body, headers)
+    except JobQueueError:
+        raise
+    except Exception as error:
+        # whatever an identity provider or a credential process comes up with, it may pass
+        raise NoAnswerError(f"cannot sign the request: {error!r}", was_sent=False) from error
 
 
 def bearer_token(token: str | Callable[[], str]) -> Sign:

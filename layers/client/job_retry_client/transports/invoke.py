@@ -10,7 +10,6 @@ from urllib.parse import urlencode
 import boto3
 from botocore.config import Config
 from botocore.exceptions import (
-    BotoCoreError,
     ClientError,
     ConnectTimeoutError,
     CredentialRetrievalError,
@@ -77,8 +76,10 @@ class InvokeTransport:
             payload = invoked["Payload"].read()
         except ClientError as error:
             return _refused(error)
-        except BotoCoreError as error:
-            raise NoAnswerError(str(error), was_sent=not isinstance(error, _NOT_SENT)) from error
+        except Exception as error:
+            # botocore's own, or whatever a credential process comes up with
+            was_sent = not isinstance(error, _NOT_SENT)
+            raise NoAnswerError(f"{type(error).__name__}: {error}", was_sent=was_sent) from error
         text = payload.decode("utf-8", "replace")
         answer = load_object(text)
         if "FunctionError" in invoked or answer is None or "statusCode" not in answer:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _LAST_SECONDS = 2.0  # of an invocation, to end in
 _LAST_WORDS_SECONDS = 1.5  # of these, to tell the queue how it went
+_CLEAN_UP_SECONDS = 0.3  # of these, for coroutines that were cancelled
 _LEASE_MARGIN_SECONDS = 1
 
 _logger = logging.getLogger("job_retry_client.worker")
@@ -80,7 +81,7 @@ class LambdaWorker:
         try:
             crew.work(until_idle=True)
         finally:
-            self._handlers.event_loop.close()
+            self._handlers.event_loop.close(_CLEAN_UP_SECONDS)
             self._queue.flush()
         is_short = is_short or rest() <= 0
         summary = {**crew.ledger.counts, "ended_by": "time" if is_short else "idle"}

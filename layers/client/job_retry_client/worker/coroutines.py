@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 
     from job_retry_client.worker.context import JobContext
 
+CLEAN_UP_SECONDS = 2.0
+"""That coroutines have after they were cancelled, before they are cancelled once more."""
+
 _logger = logging.getLogger("job_retry_client.worker")
 
 
@@ -21,6 +24,7 @@ class EventLoop:
     def __init__(self) -> None:
         self._lock = Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: Thread | None = None
 
     def run(self, coroutine: Coroutine[Any, Any, Any], context: JobContext) -> Any:
         """Run a coroutine to its end and return its result; the calling thread waits."""
@@ -32,17 +36,23 @@ class EventLoop:
         context.on_cancel(future.cancel)
         return future.result()
 
-    def close(self) -> None:
-        """End the loop, and the coroutines that still run in it."""
+    def close(self, seconds: float) -> None:
+        """Cancel the coroutines that still run, and end the loop once they have cleaned up.
+
+        Args:
+            seconds: that they have for it; the loop of those that take longer goes on.
+        """
         with self._lock:
-            if self._loop is not None:
-                self._loop.call_soon_threadsafe(self._loop.stop)
-                self._loop = None
+            loop, thread, self._loop, self._thread = self._loop, self._thread, None, None
+        if loop is not None and thread is not None:
+            loop.call_soon_threadsafe(loop.stop)
+            thread.join(seconds)
 
     def _started(self) -> asyncio.AbstractEventLoop:
         if self._loop is None:
             self._loop = asyncio.new_event_loop()
-            Thread(target=_serve, args=(self._loop,), name="coroutines", daemon=True).start()
+            self._thread = Thread(target=_serve, args=(self._loop,), name="coroutines", daemon=True)
+            self._thread.start()
         return self._loop
 
 
@@ -66,6 +76,10 @@ def _is_stopped(loop: asyncio.AbstractEventLoop) -> bool:
 
 async def _cancel_all() -> None:
     left = asyncio.all_tasks() - {asyncio.current_task()}
+    if left:
+        # Handlers were cancelled when they were given up. A second time would break into what
+        # they do to clean up, so at first only time is given.
+        _, left = await asyncio.wait(left, timeout=CLEAN_UP_SECONDS)
     for task in left:
         task.cancel()
     await asyncio.gather(*left, return_exceptions=True)

@@ -169,9 +169,12 @@ class Crew:
             claimed_at = self._clock()
             try:
                 claim = self._ask(plan, min(room, _MOST))
-            except (InvalidRequestError, TypeError, ValueError):
+            except (TypeError, ValueError):
                 raise
-            except Exception as error:  # noqa: BLE001 - whatever it is, it may pass
+            except Exception as error:
+                if isinstance(error, InvalidRequestError) and error.code:
+                    raise  # without a code it is not the queue that speaks
+                # whatever else it is, it may pass
                 _logger.warning("cannot claim: %r", error)
                 self._wait(self._polling.after_error(error))
                 continue
@@ -227,7 +230,8 @@ class Crew:
         if context.is_over:  # given up before its turn
             return
         # what begins after the lease's end would be the run of a job that others may have
-        outcome = _UNWORKED if context.lease_lost else self._outcome(context)
+        is_late = context.lease_lost or self._keeper.is_over(context)
+        outcome = _UNWORKED if is_late else self._outcome(context)
         self._end(context, outcome)
 
     def _outcome(self, context: JobContext) -> Outcome:

@@ -10,6 +10,7 @@ from threading import Thread, current_thread, main_thread
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from job_retry_client.worker.aws_lambda import LambdaWorker
+from job_retry_client.worker.coroutines import CLEAN_UP_SECONDS
 from job_retry_client.worker.crew import MOST_JOB_TYPES, ClaimPlan, Crew, Settings
 from job_retry_client.worker.handlers import Handler, Handlers, Middleware, Registered
 
@@ -71,6 +72,7 @@ class Worker:
         )
         self._handlers = Handlers()
         self._crew: Crew | None = None
+        self._is_stopped = False
 
     def handler(self, job_type: str, *, max_seconds: float | None = None) -> Callable[[H], H]:
         """Register a function, or a coroutine function, that works on jobs of a type.
@@ -81,7 +83,13 @@ class Worker:
         Args:
             job_type: which jobs.
             max_seconds: that it takes at most; a Lambda worker starts it only with so much time.
+
+        Raises:
+            TypeError: the parentheses were forgotten.
+            ValueError: the type has a handler already.
         """
+        if not isinstance(job_type, str):
+            raise TypeError('say of which type: @worker.handler("send_mail")')
 
         def register(handler: H) -> H:
             self._handlers.add(job_type, Registered(handler, max_seconds))
@@ -109,10 +117,13 @@ class Worker:
 
         Raises:
             InvalidRequestError, TypeError, ValueError: the queue does not understand what the
-                worker claims.
+                worker claims, or there are too few or too many types to claim.
         """
         crew = Crew(self._queue, self._handlers, self._settings, self._plan)
         self._crew = crew
+        if self._is_stopped:
+            self._is_stopped = False
+            crew.stop()
         failures: list[BaseException] = []
         # The signals' handlers do no more than put something in: they may come in the middle of
         # anything, and of each other.
@@ -136,14 +147,19 @@ class Worker:
             crew.stop()  # where another signal's handler has raised something
             for number, handler in before.items():
                 signal.signal(number, handler)
-            self._handlers.event_loop.close()
+            self._handlers.event_loop.close(CLEAN_UP_SECONDS)
         if failures:
             raise failures[0]
         return crew.ledger.counts
 
     def stop(self) -> None:
-        """Let `run` end as SIGTERM does; from another thread, or from a handler."""
-        if self._crew is not None:
+        """Let `run` end as SIGTERM does; from another thread, or from a handler.
+
+        Before the first `run` has begun, it lets that end at once.
+        """
+        if self._crew is None:
+            self._is_stopped = True
+        else:
             self._crew.stop()
 
     def lambda_handler(self) -> Callable[[Any, Any], dict[str, Any]]:
@@ -161,8 +177,13 @@ class Worker:
 
     def _job_types(self) -> list[str] | None:
         job_types = self._handlers.job_types
-        if self._claims_all_types or not 0 < len(job_types) <= MOST_JOB_TYPES:
+        if self._claims_all_types:
             return None
+        if not 0 < len(job_types) <= MOST_JOB_TYPES:
+            raise ValueError(
+                f"claims_all_types=False takes handlers for 1 to {MOST_JOB_TYPES} job types, "
+                f"not {len(job_types)}"
+            )
         return job_types
 
 
