@@ -13,6 +13,7 @@ from job_retry.engine import Engine
 from job_retry.items import job_to_item
 from job_retry.job import NewJob
 from job_retry.memory import MemoryStore
+from job_retry.observability import flush, observe
 from local.template import REPOSITORY, load_template
 from tests.template.stack import resources, translate
 
@@ -67,13 +68,33 @@ def test_it_has_both_layers_and_the_policy_for_the_tables(
     assert "Policies" not in role
 
 
-def test_it_counts_what_dies_where_the_alarm_looks(
-    template: dict[str, Any], function: dict[str, Any]
+def test_what_dies_in_a_worker_is_counted_where_the_alarm_looks(
+    template: dict[str, Any], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    monkeypatch.setenv("POWERTOOLS_METRICS_NAMESPACE", "TheWorkersOwn")
+    monkeypatch.setenv("POWERTOOLS_SERVICE_NAME", "the-workers-own")
+    flush()
+    capsys.readouterr()
+    engine = Engine(MemoryStore(), clock=lambda: NOW, random=Random(1), observer=observe)
+    engine.enqueue(NewJob(job_type="t", max_attempts=1))
+    (job,) = engine.claim(ClaimRequest()).jobs
+    engine.fail(job.id, error="e")
+    flush()
+    written = json.loads(capsys.readouterr().out.splitlines()[-1])
+    alarms = [
+        each["Properties"]
+        for each in template["Resources"].values()
+        if each["Type"] == "AWS::CloudWatch::Alarm"
+        and each["Properties"].get("MetricName") == "JobsDied"
+    ]
+    (alarm,) = alarms
+    assert written["_aws"]["CloudWatchMetrics"][0]["Namespace"] == alarm["Namespace"]
+    assert alarm["Dimensions"] == [{"Name": "service", "Value": written["service"]}]
+    assert written["JobsDied"]
+
+
+def test_it_knows_the_tables(function: dict[str, Any]) -> None:
     variables = function["Environment"]["Variables"]
-    ours = template["Globals"]["Function"]["Environment"]["Variables"]
-    for name in ("POWERTOOLS_SERVICE_NAME", "POWERTOOLS_METRICS_NAMESPACE"):
-        assert variables[name] == ours[name]
     assert variables["JOBS_TABLE"] == {"Ref": "JobsTableName"}
     assert variables["CONTROL_TABLE"] == {"Ref": "ControlTableName"}
 
