@@ -47,8 +47,9 @@ class LambdaWorker:
 
     def __call__(self, _event: Any, context: Any) -> dict[str, Any]:
         """Work, and return how many jobs came to what, and why it ended: ``idle`` or ``time``."""
-        ends_at: float
-        ends_at = self._clock() + context.get_remaining_time_in_millis() / 1000 - _LAST_SECONDS
+        ends_at: float = (
+            self._clock() + context.get_remaining_time_in_millis() / 1000 - _LAST_SECONDS
+        )
         is_short = False
 
         def rest() -> float:

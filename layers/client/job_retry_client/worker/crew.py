@@ -14,7 +14,7 @@ from job_retry_client.queue import JobQueue
 from job_retry_client.retries import Retries
 from job_retry_client.worker.context import JobContext
 from job_retry_client.worker.leases import LeaseKeeper
-from job_retry_client.worker.ledger import Ledger
+from job_retry_client.worker.ledger import MOST_CLAIMED, Ledger
 from job_retry_client.worker.outcomes import Released, describe
 from job_retry_client.worker.polling import Polling
 from job_retry_client.worker.settling import Settler
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
 MOST_JOB_TYPES = 100
 """That a claim may name."""
-
-_MOST = 25  # jobs of a claim
 
 _UNWORKED = Released()
 
@@ -168,7 +166,7 @@ class Crew:
             changes, was_empty = self.ledger.changes, self.ledger.is_empty
             claimed_at = self._clock()
             try:
-                claim = self._ask(plan, min(room, _MOST))
+                claim = self._ask(plan, min(room, MOST_CLAIMED))
             except (TypeError, ValueError):
                 raise
             except Exception as error:

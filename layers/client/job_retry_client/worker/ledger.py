@@ -12,7 +12,9 @@ if TYPE_CHECKING:
     from job_retry_client.worker.context import JobContext
 
 
-_MOST = 25  # jobs of a claim
+MOST_CLAIMED = 25
+"""Jobs that one claim may bring."""
+
 _LINGER_SECONDS = 0.005
 
 
@@ -113,7 +115,7 @@ class Ledger:
         """
         with self._changed:
             if self._changed.wait_for(lambda: self._room > 0 or not may_wait(), seconds):
-                enough = min(self._concurrency, _MOST)
+                enough = min(self._concurrency, MOST_CLAIMED)
                 self._changed.wait_for(
                     lambda: self._room >= enough or not may_wait(), _LINGER_SECONDS
                 )
