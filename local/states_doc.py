@@ -52,7 +52,8 @@ In any other state than the action's own, the answer is 409 with the code given 
 
 ## What each action does
 
-The fields are those of a job as the API shows it. `updated_at` becomes now each time.
+The fields are those of a job as the API shows it. `updated_at` becomes now each time. Where the
+backoff of an expired lease is 0, `run_after` is again what it was before the claim.
 
 {transitions}
 

@@ -219,6 +219,33 @@ def test_an_expired_lease_waits_out_its_backoff(jobs: Jobs, server: LiveServer) 
     assert jobs.claim()["attempts"] == 2
 
 
+def test_the_job_of_a_dead_worker_goes_before_what_came_later(
+    jobs: Jobs, server: LiveServer
+) -> None:
+    first = jobs.enqueue(lease_seconds=10, backoff_seconds=0)
+    jobs.claim()
+    later = []
+    for _ in range(5):
+        server.advance(1)
+        later.append(jobs.enqueue())
+    server.advance(10)
+    server.run_schedules()
+    assert jobs.get(first)["run_after"] == first["run_after"]
+    claimed = [jobs.claim()["id"] for _ in range(6)]
+    assert claimed == [first["id"], *(each["id"] for each in later)]
+
+
+def test_a_failed_job_goes_behind_what_is_due(jobs: Jobs, server: LiveServer) -> None:
+    first = jobs.enqueue(backoff_seconds=0)
+    claimed = jobs.claim()
+    server.advance(1)
+    second = jobs.enqueue()
+    server.advance(1)
+    jobs.done("fail", claimed, error="boom")
+    server.advance(1)
+    assert [jobs.claim()["id"] for _ in range(2)] == [second["id"], first["id"]]
+
+
 def test_crashes_and_failures_count_alike(jobs: Jobs, server: LiveServer) -> None:
     jobs.enqueue(max_attempts=3, backoff_seconds=0, lease_seconds=10)
     run_and_fail(jobs, error="failed")

@@ -106,6 +106,15 @@ class Queue:
         return self.record(job.id)
 
 
+def run_some(queue: Queue, count: int, /, *, lease_seconds: int = 10, **more: Any) -> list[int]:
+    """Enqueue jobs and claim them all."""
+    jobs = [queue.enqueue(**more) for _ in range(count)]
+    name = str(more.get("queue", "default"))
+    while queue.claim(name, max_jobs=10, lease_seconds=lease_seconds):
+        pass
+    return [job.id for job in jobs]
+
+
 def a_job(status: Status = Status.QUEUED, **more: Any) -> Job:
     """Return a job as the decisions take it."""
     waiting = Job(

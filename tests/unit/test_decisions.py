@@ -125,6 +125,7 @@ def test_claim(asked: int | None, length: int) -> None:
         "lease_token": "tok",
         "claimed_by": "me",
         "run_lease_seconds": length,
+        "due_at": job.run_after,
         "last_attempted_at": NOW,
         "run_after": NOW + length * 1000,
         "updated_at": NOW,
@@ -302,6 +303,23 @@ def test_a_lease_expires_after_its_end() -> None:
         "updated_at": now,
     }
     assert change.attempt == Attempt(1, 1, "worker-1", T0, job.run_after, "lease expired")
+
+
+def test_without_a_backoff_an_ended_lease_gives_a_job_its_place_back() -> None:
+    def due(**more: Any) -> int:
+        job = a_running_job(**more)
+        return done(decisions.expire(job, now=job.run_after + 1, random=RANDOM)).after.run_after
+
+    now = a_running_job().run_after + 1
+    assert due(backoff_seconds=0, due_at=T0 - 5) == T0 - 5
+    assert due(backoff_seconds=0) == now  # claimed by a version that did not remember
+    assert due(backoff_seconds=1, due_at=T0 - 5) == now + 1000
+    assert due(backoff_seconds=0, due_at=T0 - 5, attempts=5) == now  # dead from now on
+
+
+def test_a_failure_without_a_backoff_goes_behind_what_is_due() -> None:
+    job = a_running_job(backoff_seconds=0, due_at=T0 - 5)
+    assert done(decisions.fail(job, **FAIL)).after.run_after == NOW
 
 
 def test_a_job_dies_with_its_last_lease() -> None:

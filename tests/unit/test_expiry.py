@@ -2,34 +2,22 @@
 
 from __future__ import annotations
 
-from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
-from job_retry.claiming import ClaimRequest
-from job_retry.engine import Engine
 from job_retry.errors import StoreBusyError, StoreUnavailableError
 from job_retry.job import Status
 from job_retry.memory import MemoryStore
 from job_retry.store import ChangedError
 from job_retry.transitions import Action
-from tests.unit.builders import Queue
+from tests.unit.builders import Queue, run_some
 
 if TYPE_CHECKING:
     from job_retry.decisions import Change
     from job_retry.job import Job
     from job_retry.lanes import Partition
     from job_retry.store import Page, Start
-
-
-def run_some(queue: Queue, count: int, /, *, lease_seconds: int = 10, **more: Any) -> list[int]:
-    """Enqueue jobs and claim them all."""
-    jobs = [queue.enqueue(**more) for _ in range(count)]
-    name = str(more.get("queue", "default"))
-    while queue.claim(name, max_jobs=10, lease_seconds=lease_seconds):
-        pass
-    return [job.id for job in jobs]
 
 
 def test_every_ended_lease_is_taken_up_once(queue: Queue) -> None:
@@ -233,31 +221,3 @@ def test_an_index_that_lags_is_no_endless_loop(count: int) -> None:
     run_some(queue, count)
     queue.clock.advance(seconds=11)
     assert queue.engine.expire_leases() == 0
-
-
-def test_an_idle_claim_takes_up_only_a_few(queue: Queue) -> None:
-    jobs = run_some(queue, 25)
-    queue.clock.advance(seconds=11)
-    assert queue.claim() == []
-    assert [queue.record(each).status for each in jobs].count(Status.QUEUED) == 10
-
-
-def test_a_claim_that_finds_something_takes_some_up_now_and_then(queue: Queue) -> None:
-    (running,) = run_some(queue, 1, lease_seconds=1)
-    for _ in range(4):
-        queue.enqueue()
-    queue.clock.advance(seconds=1, ms=999)
-    queue.claim_one()  # and looks at no ended leases, having looked less than 2 s ago
-    assert queue.record(running).status is Status.RUNNING
-    queue.clock.advance(ms=1)
-    queue.claim_one()  # and does now
-    assert queue.record(running).status is Status.QUEUED
-
-
-def test_the_first_claim_of_a_process_is_spared_the_look(queue: Queue) -> None:
-    (running,) = run_some(queue, 1, lease_seconds=1)
-    queue.enqueue()
-    queue.clock.advance(seconds=60)
-    fresh = Engine(queue.store, clock=queue.clock, random=Random(1))
-    assert fresh.claim(ClaimRequest()).jobs
-    assert queue.record(running).status is Status.RUNNING

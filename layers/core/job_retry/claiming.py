@@ -90,17 +90,30 @@ class Claimer:
         self._patience = Patience(random)
         self._partitions: dict[str, tuple[QueueRecord, list[Partition]]] = {}
 
-    def take(self, request: ClaimRequest, queues: Sequence[QueueRecord], now: int) -> Taken:
+    def take(
+        self,
+        request: ClaimRequest,
+        queues: Sequence[QueueRecord],
+        now: int,
+        again: Sequence[Row] = (),
+    ) -> Taken:
         """Claim due jobs of these queues, highest priority first, oldest first.
 
         Nothing due is hidden behind something that is not: each partition is looked at by
         itself, and read on past jobs of other types.
 
+        Args:
+            request: who asks for which jobs.
+            queues: their records, in order of preference.
+            now: milliseconds.
+            again: jobs that were just queued again. Each is the first of its priority: it
+                has waited before, and hardly anybody else has seen it there.
+
         Raises:
             StoreError: no answer, and no job to hand over either.
         """
         claim = _Claim(
-            self._store, self._random, self._contention, self._looks, request, Taken(now)
+            self._store, self._random, self._contention, self._looks, request, Taken(now), again
         )
         for queue in queues:
             claim.take_from(self._partitions_of(queue))
@@ -137,6 +150,8 @@ class _Claim:
     looks: Looks
     request: ClaimRequest
     taken: Taken
+    again: Sequence[Row]  # just queued again, perhaps not in the index yet
+    tried: set[int] = field(default_factory=set)  # of those, already
     late: int = 0  # times in a row that others were quicker
     failure: StoreError | None = None
 
@@ -189,7 +204,8 @@ class _Claim:
         partitions = sorted(partitions, key=lambda each: -each.priority)
         pages = run_all(lambda each: self._page(each, limit, None), partitions)
         seen = list(zip(partitions, pages, strict=True))
-        for _, same in groupby(seen, key=lambda each: each[0].priority):
+        for priority, same in groupby(seen, key=lambda each: each[0].priority):
+            self._take_again(partitions[0].queue, priority)
             lanes = [(lane, page) for lane, page in same if page is not None]
             self._take(self._wanted([row for _, page in lanes for row in page.rows]))
             for lane, page in lanes:
@@ -223,7 +239,23 @@ class _Claim:
         now = self.taken.at
         self.taken.rows += len(rows)
         self._is_due(next((row.run_after for row in rows if row.run_after > now), None))
-        return [row for row in rows if self._fits(row) and not self._is_gone(row)]
+        return [
+            row
+            for row in rows
+            if self._fits(row) and not self._is_gone(row) and row.id not in self.tried
+        ]
+
+    def _take_again(self, queue: str, priority: int) -> None:
+        """Claim from what was just queued again, once."""
+        rows = [
+            row
+            for row in self.again
+            if (row.partition.queue, row.partition.priority) == (queue, priority)
+            and row.id not in self.tried
+            and self._fits(row)
+        ]
+        self.tried.update(row.id for row in rows)
+        self._take(rows)
 
     def _take_doubted(self, rows: Sequence[Row]) -> None:
         """Where nothing better is left, see whether rows that were taken are there again.

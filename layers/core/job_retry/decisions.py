@@ -156,12 +156,18 @@ def fail(
 
 
 def expire(job: Job, *, now: int, random: Random) -> Change | None:
-    """End a run whose lease has ended, as a failure; None while it has not."""
+    """End a run whose lease has ended, as a failure; None while it has not.
+
+    Without a backoff the job gets its place back, before what became due after it: its
+    worker is gone, and it has waited already.
+    """
     if job.status is not Status.RUNNING or job.run_after >= now:
         return None
     target, values, attempt = _ended_run(
         job, LEASE_EXPIRED, now=now, ended_at=job.run_after, random=random
     )
+    if values["run_after"] == now and target is Status.QUEUED and job.due_at is not None:
+        values["run_after"] = job.due_at
     values["lease_token"] = None  # what the late worker still sends is told "lease_lost"
     return _change(Action.EXPIRE, job, target, values, attempt)
 
@@ -262,6 +268,7 @@ def claim(
         "lease_token": lease_token,
         "claimed_by": worker_id,
         "run_lease_seconds": length,
+        "due_at": job.run_after,
         "last_attempted_at": now,
         "run_after": now + length * 1000,
         "updated_at": now,

@@ -40,9 +40,9 @@ _HISTORY_BYTES = 2_000_000  # of errors that are read at once
 # names one; so the record need not be read first.
 _CLAIM = (
     "SET #status = :running, status_lane = :status_lane, run_after = :now + {lease_ms}, "
-    "run_lease_ms = {lease_ms}, attempts = attempts + :one, lease_token = :lease_token, "
-    "claimed_by = :claimed_by, last_attempted_at = :now, updated_at = :now "
-    "REMOVE later"
+    "run_lease_ms = {lease_ms}, due_at = run_after, attempts = attempts + :one, "
+    "lease_token = :lease_token, claimed_by = :claimed_by, last_attempted_at = :now, "
+    "updated_at = :now REMOVE later"
 )
 # The index row may lag: only the record says whether the job still waits, and whether it
 # is due: a retry that was queued again for later is not.

@@ -9,12 +9,20 @@ from job_retry.job import Job, Status
 from job_retry.lanes import Partition, QueueRecord
 from job_retry.looks import Looks
 from job_retry.parallel import THREADS, run_all
-from job_retry.store import ChangedError, JobStore, Observer, Page, Row, Start
+from job_retry.store import (
+    ChangedError,
+    JobStore,
+    Observer,
+    Page,
+    Row,
+    Start,
+    partition_of,
+)
 from job_retry.transitions import Action
 
 _REST_MS = 2000  # where that is not all of them, a lane that was seen is let alone for so long
-_LOOKS = 10  # lanes that an idle claim looks at by the way
-_AT_ONCE = 10  # leases that an idle claim takes up by the way
+_LOOKS = 10  # lanes that a claim looks at by the way
+_AT_ONCE = 10  # leases that a claim takes up by the way
 _EVERY_MS = 2000  # between such looks of a process whose claims find jobs
 _PAGE = 100  # leases that the scheduled function takes up at a time
 
@@ -70,8 +78,8 @@ class Expirer:
             raise errors[0]
         return expired
 
-    def expire_some(self, queues: Sequence[QueueRecord], now: int) -> bool:
-        """Take up a few ended leases; say whether one of them is due again at once.
+    def expire_some(self, queues: Sequence[QueueRecord], now: int) -> list[Row]:
+        """Take up a few ended leases, and return the jobs that are due again at once.
 
         What fails is left to the scheduled function, which will tell.
         """
@@ -90,16 +98,21 @@ class Expirer:
             if row.run_after < now
         ]
         jobs, _ = self._expire(ended[:_AT_ONCE], now)
-        return any(job.status is Status.QUEUED and job.run_after <= now for job in jobs)
-
-    def expire_now_and_then(self, queues: Sequence[QueueRecord], now: int) -> None:
-        """Do so, but at most every two seconds, and not just after the process has started."""
-        due = [
-            each for each in queues if self._looked.setdefault(each.name, now) <= now - _EVERY_MS
+        return [
+            Row(job.id, job.job_type, job.run_after, partition_of(job))
+            for job in jobs
+            if job.status is Status.QUEUED and job.run_after <= now
         ]
-        if due:
-            self._looked.update((each.name, now) for each in due)
-            self.expire_some(due, now)
+
+    def expire_now_and_then(self, queues: Sequence[QueueRecord], now: int) -> list[Row] | None:
+        """Do so, but at most every two seconds, and not just after the process has started.
+
+        Returns:
+            None where it did not look.
+        """
+        if min(self._looked.setdefault(each.name, now) for each in queues) > now - _EVERY_MS:
+            return None
+        return self.expire_some(queues, now)
 
     def _look(self, place: _Place, limit: int = _PAGE) -> Page | Exception:
         try:

@@ -78,6 +78,7 @@ def job_to_item(job: Job) -> Item:
         "run_lease_ms": _number_or_none(
             None if job.run_lease_seconds is None else job.run_lease_seconds * 1000
         ),
+        "due_at": _number_or_none(job.due_at),
         "progress": _string_or_none(job.progress),
         "last_error": _string_or_none(job.last_error),
         "failures": _number_or_none(job.failures or None),
@@ -146,6 +147,7 @@ def job_from_item(item: Mapping[str, Any]) -> Job:
         claimed_by=_text_or_none(item, "claimed_by"),
         lease_token=_text_or_none(item, "lease_token"),
         run_lease_seconds=None if run_lease_ms is None else run_lease_ms // 1000,
+        due_at=_integer_or_none(item, "due_at"),
         progress=_text_or_none(item, "progress"),
         last_error=_text_or_none(item, "last_error"),
         failures=_integer_or_none(item, "failures") or 0,

@@ -101,6 +101,7 @@ class Job:
     claimed_by: str | None = None
     lease_token: str | None = None  # of the latest claim; void unless running
     run_lease_seconds: int | None = None  # length of the latest claim's lease
+    due_at: int | None = None  # when it had become due for the latest claim
     progress: str | None = None  # JSON text
     last_error: str | None = None  # its beginning; the history has it whole
     failures: int = 0  # attempts in the history, never reset

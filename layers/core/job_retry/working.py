@@ -19,18 +19,19 @@ class Working(Deciding):
         """Lease due jobs to a worker, each with its payload and a fresh lease token.
 
         Before it says that there is nothing, it makes sure that no new priority was
-        overlooked, and takes up leases that have expired. Now and then it does the latter
-        also where it found jobs: those of a dead worker do not wait for an empty queue.
+        overlooked, and takes up leases that have expired. Now and then it begins with the
+        latter: the jobs of a dead worker do not wait for an empty queue.
         """
         now = self._clock()
         records = [self._queues.get(name) for name in request.queues]
-        taken = self._claimer.take(request, records, now)
+        again = self._expirer.expire_now_and_then(records, now)
+        taken = self._claimer.take(request, records, now, again or ())
         if not taken.jobs:
             fresh = [self._queues.get(name, read_since=now) for name in request.queues]
-            if self._expirer.expire_some(fresh, now) or fresh != records:
-                taken = self._claimer.take(request, fresh, now)
-        else:
-            self._expirer.expire_now_and_then(records, now)
+            if fresh != records or again is None:
+                again = self._expirer.expire_some(fresh, now)
+                if again or fresh != records:
+                    taken = self._claimer.take(request, fresh, now, again)
         for job in taken.jobs:
             self._observe(Action.CLAIM, job)
         taken.jobs = deliverable(self._store, taken.jobs, self._give_back)
