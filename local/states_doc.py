@@ -93,7 +93,7 @@ _REQUESTS: Final = {
     Action.FAIL: ("a worker", "`POST /jobs/{id}/fail`"),
     Action.EXPIRE: (
         "the queue",
-        "none: every minute, and whenever a claim finds nothing that is due",
+        "none: every minute, when a claim finds nothing due, every two seconds of claims that do",
     ),
     Action.RELEASE: ("a worker", "`POST /jobs/{id}/release`"),
     Action.CANCEL: ("a person", "`POST /jobs/{id}/cancel`"),

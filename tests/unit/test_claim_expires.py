@@ -120,14 +120,14 @@ def test_an_idle_claim_overlooks_no_new_priority(waited: int) -> None:
     queue = Queue()
     queue.enqueue()
     queue.claim_one()
-    other = Queue(store=queue.store, clock=queue.clock)
+    other = Queue(store=queue.store, clock=queue.clock, random=Random(2))
     job = other.enqueue(priority=9)
     queue.clock.advance(seconds=waited)
     assert queue.claim_one().id == job.id
 
 
-@pytest.mark.parametrize("waited", [2, 3])
-def test_a_job_that_is_not_due_again_is_not_looked_for(waited: int) -> None:
+@pytest.mark.parametrize("waited", [1.5, 2, 3])
+def test_a_job_that_is_not_due_again_is_not_looked_for(waited: float) -> None:
     store = WatchedStore()
     queue = Queue(store=store)
     run_some(queue, 1, lease_seconds=1, backoff_seconds=9)
@@ -136,6 +136,25 @@ def test_a_job_that_is_not_due_again_is_not_looked_for(waited: int) -> None:
     store.looks = 0
     assert queue.claim() == []
     assert store.looks == 2  # at what waits and at what runs
+
+
+def test_a_job_that_died_is_not_claimed() -> None:
+    store = WatchedStore()
+    queue = Queue(store=store)
+    run_some(queue, 1, lease_seconds=1, backoff_seconds=0, max_attempts=1)
+    queue.clock.advance(seconds=3)
+    store.tried.clear()
+    assert queue.claim() == []
+    assert store.tried == []
+
+
+def test_it_is_claimed_though_reads_are_behind(backlog: Queue) -> None:
+    store: Any = backlog.store
+    job = with_an_ended_lease(backlog)
+    backlog.engine._claimer._contention._lost = 1  # so that records are read before a write
+    before = store.read_many([job])
+    store.read_many = lambda ids: MemoryStore.read_many(store, ids) | before
+    assert backlog.claim_one().id == job
 
 
 def test_it_is_no_reason_to_leave_a_higher_priority(backlog: Queue) -> None:

@@ -246,7 +246,7 @@ class _Claim:
         ]
 
     def _take_again(self, queue: str, priority: int) -> None:
-        """Claim from what was just queued again, once."""
+        """Claim what was just queued again, once: no read would know better that it waits."""
         rows = [
             row
             for row in self.again
@@ -254,8 +254,10 @@ class _Claim:
             and row.id not in self.tried
             and self._fits(row)
         ]
-        self.tried.update(row.id for row in rows)
-        self._take(rows)
+        rows = rows[: self.request.max_jobs - len(self.taken.jobs)]
+        if rows and not self.is_over():
+            self.tried.update(row.id for row in rows)
+            self._claim_all(rows)
 
     def _take_doubted(self, rows: Sequence[Row]) -> None:
         """Where nothing better is left, see whether rows that were taken are there again.

@@ -77,7 +77,7 @@ class Contention:
         """Say whether this very row was taken a moment ago.
 
         The same job queued again has another run_after, and so is another row; but for one
-        whose lease ended, which stands where it stood. That is later than a row is doubted.
+        whose lease ended, which stands where it stood. That is mostly later than it is doubted.
         """
         noted_at = self._gone.get((row.id, row.run_after))
         return noted_at is not None and now - _GONE_MS < noted_at < now

@@ -104,15 +104,14 @@ class Expirer:
             if job.status is Status.QUEUED and job.run_after <= now
         ]
 
-    def expire_now_and_then(self, queues: Sequence[QueueRecord], now: int) -> list[Row] | None:
-        """Do so, but at most every two seconds, and not just after the process has started.
+    def overdue(self, queues: Sequence[QueueRecord], now: int) -> list[QueueRecord]:
+        """Return those queues whose last look by the way is two seconds old or more.
 
-        Returns:
-            None where it did not look.
+        One that this process does not know yet counts as looked at.
         """
-        if min(self._looked.setdefault(each.name, now) for each in queues) > now - _EVERY_MS:
-            return None
-        return self.expire_some(queues, now)
+        return [
+            each for each in queues if self._looked.setdefault(each.name, now) <= now - _EVERY_MS
+        ]
 
     def _look(self, place: _Place, limit: int = _PAGE) -> Page | Exception:
         try:

@@ -24,14 +24,14 @@ class Working(Deciding):
         """
         now = self._clock()
         records = [self._queues.get(name) for name in request.queues]
-        again = self._expirer.expire_now_and_then(records, now)
-        taken = self._claimer.take(request, records, now, again or ())
+        first = self._expirer.overdue(records, now)
+        again = self._expirer.expire_some(first, now)
+        taken = self._claimer.take(request, records, now, again)
         if not taken.jobs:
             fresh = [self._queues.get(name, read_since=now) for name in request.queues]
-            if fresh != records or again is None:
-                again = self._expirer.expire_some(fresh, now)
-                if again or fresh != records:
-                    taken = self._claimer.take(request, fresh, now, again)
+            again = self._expirer.expire_some([each for each in fresh if each not in first], now)
+            if again or fresh != records:
+                taken = self._claimer.take(request, fresh, now, again)
         for job in taken.jobs:
             self._observe(Action.CLAIM, job)
         taken.jobs = deliverable(self._store, taken.jobs, self._give_back)
