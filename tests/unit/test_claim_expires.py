@@ -138,6 +138,14 @@ def test_a_job_that_is_not_due_again_is_not_looked_for(waited: float) -> None:
     assert store.looks == 2  # at what waits and at what runs
 
 
+def test_no_more_is_taken_than_was_asked_for() -> None:
+    queue = Queue()
+    jobs = run_some(queue, 3, lease_seconds=2, backoff_seconds=0)
+    queue.clock.advance(seconds=3)
+    assert len(queue.claim(max_jobs=2)) == 2
+    assert [queue.record(each).status for each in jobs].count(Status.QUEUED) == 1
+
+
 def test_a_job_that_died_is_not_claimed() -> None:
     store = WatchedStore()
     queue = Queue(store=store)
