@@ -63,8 +63,9 @@ def test_the_jobs_of_a_killed_worker_run_elsewhere(url: str, queue: JobQueue) ->
     begun = Counter(journal.jobs("begin"))
     recovered: dict[int, float] = {}
     for job in jobs:
-        # who held it before had died: no two were at it at a time
-        assert begun[job.id] == job.attempts
+        # A run ends before the next begins: no two were at it at a time. On a machine with much
+        # to do, a lease may end before its worker has so much as heard of it.
+        assert begun[job.id] <= job.attempts
         assert [each.error for each in job.history] == ["lease expired"] * (job.attempts - 1)
         assert job.claimed_at is not None
         for run in job.history:
