@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from base64 import b64encode
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -184,6 +185,18 @@ def test_a_record_is_not_written_over_by_who_saw_another(store: JobStore, turn: 
         store.add(second, [KeyWrite(record_of(key, second), seen)])
     assert refused.value.records == [first.unique]
     assert store.read(second.id, consistent=True) is None
+
+
+def test_a_key_is_taken_without_a_job(store: JobStore) -> None:
+    key = fresh_key()
+    first, second = (record_of(key, queued_job()) for _ in range(2))
+    store.take_key(KeyWrite(first))
+    with pytest.raises(KeyTakenError) as refused:
+        store.take_key(KeyWrite(second))
+    assert refused.value.records == [first]
+    assert store.read_key(key) == first
+    store.take_key(KeyWrite(second, first))
+    assert store.read_key(key) == second
 
 
 # -- freed -----------------------------------------------------------------------------
@@ -444,6 +457,20 @@ def test_an_enqueue_amid_an_enqueue(scene: Scene) -> None:
     assert scene.live() == [ours.job.id] == [made[0].job.id]
 
 
+def test_the_same_request_amid_a_request_that_found_a_job(scene: Scene) -> None:
+    first = scene.others.enqueue(scene.new())
+
+    def ask() -> None:
+        scene.others.cancel(first.id)
+        scene.others.enqueue(scene.new(idempotency_key="r1"))
+
+    scene.store.before("take_key", ask)
+    ours = scene.engine.enqueue_once(scene.new(idempotency_key="r1"))
+    assert scene.store.all_happened()
+    assert ours.is_duplicate
+    assert scene.live() == [ours.job.id]
+
+
 def test_another_enqueue_amid_an_enqueue(scene: Scene) -> None:
     scene.store.before("add", lambda: scene.others.enqueue(scene.new(payload="2")))
     with pytest.raises(KeyReusedError):
@@ -665,6 +692,24 @@ def test_a_free_whose_answer_is_lost_frees_once(
     assert len(dynamo_scene.live()) == 1
 
 
+@no_pause
+@pytest.mark.parametrize("freed_meanwhile", [False, True])
+def test_a_request_is_remembered_though_the_answer_is_lost(
+    dynoxide_url: str, dynamo_scene: Scene, *, freed_meanwhile: bool
+) -> None:
+    first = dynamo_scene.others.enqueue(dynamo_scene.new())
+
+    def end() -> None:
+        if freed_meanwhile:
+            dynamo_scene.others.cancel(first.id)
+
+    request = dynamo_scene.new(idempotency_key="r1")
+    with LostAnswer(dynamo_client(dynoxide_url), "PutItem", meanwhile=end):
+        assert dynamo_scene.engine.enqueue_once(request).job.id == first.id
+    again = dynamo_scene.engine.enqueue_once(request)
+    assert (again.job.id, again.is_duplicate) == (first.id, True)
+
+
 class InProgress:
     """Loses a transaction's answer, and lets its repetitions hear that it is still at work."""
 
@@ -878,6 +923,25 @@ def test_a_duplicate_reads_the_job_it_finds(engine: Engine, meter: Meter) -> Non
         assert engine.enqueue_once(new_job(unique_key="k")).is_duplicate
     # no engine here tells what DynamoDB bills for a transaction that it cancels
     assert duplicate == {"read": 1}
+
+
+def test_a_request_that_finds_a_job_by_another_key_pays_for_its_own(
+    engine: Engine, meter: Meter
+) -> None:
+    engine.enqueue(new_job(unique_key="k"))
+    with meter.reading() as duplicate:
+        engine.enqueue_once(new_job(unique_key="k", idempotency_key="r"))
+    assert duplicate == {"read": 1, "write": 1}
+
+
+def test_a_duplicate_writes_no_large_payload(engine: Engine, meter: Meter) -> None:
+    large = b64encode(Random(1).randbytes(75_000)).decode()
+    with meter.reading() as first:
+        engine.enqueue(new_job(unique_key="k", payload=large))
+    with meter.reading() as duplicate:
+        assert engine.enqueue_once(new_job(unique_key="k", payload=large)).is_duplicate
+    assert first == {"read": 1, "write": 5 + 75}
+    assert duplicate == {"read": 2}
 
 
 def test_a_death_and_a_requeue_of_a_unique_job(engine: Engine, meter: Meter) -> None:

@@ -218,12 +218,21 @@ def test_queues_do_not_share_keys(queue: Queue) -> None:
     assert queue.enqueue(queue="a", unique_key="k") == first
 
 
-def test_a_job_takes_both_keys_or_neither(queue: Queue) -> None:
+def test_an_idempotency_key_stands_for_what_was_answered(queue: Queue) -> None:
     first = queue.enqueue(unique_key="k")
     assert once(queue, unique_key="k", idempotency_key="r").job == first
-    assert not once(queue, idempotency_key="r").is_duplicate
+    queue.engine.cancel(first.id)
+    assert once(queue, unique_key="k", idempotency_key="r").job.id == first.id
+    assert once(queue, idempotency_key="r").job.id == first.id
+    queue.clock.advance(seconds=24 * 3600)
+    assert not once(queue, unique_key="k", idempotency_key="r").is_duplicate
+
+
+def test_a_job_takes_both_keys_or_neither(queue: Queue) -> None:
+    first = queue.enqueue(unique_key="k", idempotency_key="r")
+    assert once(queue, idempotency_key="r").job == first
     second = queue.enqueue(unique_key="l", idempotency_key="s")
-    assert once(queue, unique_key="k", idempotency_key="s").job == second
+    assert once(queue, unique_key="k", idempotency_key="s").job == second  # asked first
 
 
 # -- requeue -----------------------------------------------------------------------------

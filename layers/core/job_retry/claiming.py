@@ -19,7 +19,7 @@ _MAX_ROWS = 10_000  # that one claim looks at: jobs so deep behind others want a
 _TRIES = 6  # times in a row that a claim may come too late before it says "come back"
 _SPARE = 4  # records to look at beside those that are wanted, since others look at them too
 
-_AT_ONCE = 8  # lanes that a round looks at, once the first one brought nothing
+_AT_ONCE = 8  # lanes of higher priorities, or once the first look brought nothing, of any
 _LOOKS = 20  # lanes that a claim looks at, or a quarter of them if that is more
 _REST_MS = 500  # where that is not all of them, a lane that was seen is let alone for so long
 
@@ -187,12 +187,22 @@ class _Claim:
         return len(self.taken.jobs) >= self.request.max_jobs or self.late >= _TRIES
 
     def _first_choice(self, partitions: Sequence[Partition]) -> list[Partition]:
-        """Return lanes of each priority to look at first."""
-        return [
+        """Return lanes of each priority to look at first.
+
+        Of the higher ones that is some more: a job there goes before what is due below,
+        whichever lane it stands in.
+        """
+        now = self.taken.at
+        chosen = [
             lane
             for _, lanes in groupby(partitions, key=lambda each: each.priority)
-            for lane in self.looks.likely(list(lanes), self.taken.at, alone=self.contention.alone)
+            for lane in self.looks.likely(list(lanes), now, alone=self.contention.alone)
         ]
+        lowest = min((each.priority for each in partitions), default=0)
+        if self.request.max_jobs == 1:  # one of those is enough
+            lowest = max([lowest, *(each.priority for each in self.looks.due(chosen, now))])
+        higher = [each for each in partitions if each.priority > lowest and each not in chosen]
+        return chosen + self.looks.stalest(higher, _AT_ONCE)
 
     def _look(self, partitions: Sequence[Partition]) -> None:
         """Look at some partitions at once and claim from them, highest priority first.

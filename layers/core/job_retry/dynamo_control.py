@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from job_retry import items
 from job_retry.dynamo_errors import ConditionFailedError, translated
 from job_retry.items import number
-from job_retry.writes import KEY_AS_SEEN, key_as_seen
+from job_retry.store import KeyTakenError
+from job_retry.writes import KEY_AS_SEEN, key_as_seen, key_put
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from job_retry.items import Item
     from job_retry.job import KeyRecord
     from job_retry.lanes import QueueRecord
+    from job_retry.unique import KeyWrite
 
 
 class DynamoControl:
@@ -102,6 +104,17 @@ class DynamoControl:
                 TableName=self._control, Key=items.unique_key(key), ConsistentRead=True
             )
         return items.unique_from_item(answer["Item"]) if "Item" in answer else None
+
+    def take_key(self, write: KeyWrite) -> None:
+        """Write a key's record, if what stands there is still what was seen: one unit."""
+        put: Any = key_put(self._control, write)
+        try:
+            with translated():
+                self._client.put_item(**put)
+        except ConditionFailedError as failed:
+            known = [] if failed.item is None else [items.unique_from_item(failed.item)]
+            if known != [write.record]:  # else our own put, which the SDK repeated
+                raise KeyTakenError(known) from None
 
     def free_key(self, record: KeyRecord, now: int) -> None:
         """Remove a key's record, or let it go by itself when its time is over: one unit."""

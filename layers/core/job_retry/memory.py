@@ -142,6 +142,11 @@ class MemoryStore:
         with self._lock:
             return self._keys.get(key)
 
+    def take_key(self, write: KeyWrite) -> None:
+        """Write a key's record, if what stands there is still what was seen."""
+        with self._lock:
+            self._take([write])
+
     def free_key(self, record: KeyRecord, now: int) -> None:
         """Remove a key's record, once its time is over, if it is still this job and turn's."""
         with self._lock:

@@ -1,5 +1,6 @@
 """What a producer asks of the engine: to store a new job."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from job_retry import decisions, ids
@@ -42,16 +43,17 @@ class Producing(Deciding):
         for _ in range(ROUNDS):
             now = self._clock()
             job = self._draw(new, record, now)
+            keys = new_keys(new, job.id, now, seen)
             try:
-                self._store.add(job, new_keys(new, job.id, now, seen))
+                if job.payload.part is not None:
+                    self._look_at(keys)
+                self._store.add(job, keys)
             except IdTakenError:
                 continue
             except KeyTakenError as taken:
-                for key in taken.records:
-                    holder = self._store.read(key.job_id, consistent=True)
-                    if is_held(key, holder, now):
-                        return Enqueued(_same_request(new, key, holder), is_duplicate=True)
-                    seen[key.key] = key
+                first = self._first_of(new, taken.records, now, seen)
+                if first is not None:
+                    return Enqueued(first, is_duplicate=True)
                 continue
             self._observe(Action.ENQUEUE, job)
             self._queues.count(record)
@@ -73,6 +75,43 @@ class Producing(Deciding):
         ]
         self._queues.count(record)
         return job, keys
+
+    def _look_at(self, keys: Sequence[KeyWrite]) -> None:
+        """See whether keys are taken before a large payload is written in vain.
+
+        Raises:
+            KeyTakenError: as the write would.
+        """
+        known = [(write, self._store.read_key(write.record.key)) for write in keys]
+        taken = [record for write, record in known if record and record != write.instead_of]
+        if taken:
+            raise KeyTakenError(taken)
+
+    def _first_of(
+        self, new: NewJob, records: Sequence[KeyRecord], now: int, seen: dict[str, KeyRecord]
+    ) -> Job | None:
+        """Return the job that a key stands for; None where the keys are to be tried again.
+
+        An idempotency key stands from then on for the job that is the answer, also where it
+        was another key that led there.
+
+        Raises:
+            KeyReusedError: it was asked to do something else.
+        """
+        for key in records:
+            holder = self._store.read(key.job_id, consistent=True)
+            if not is_held(key, holder, now):
+                seen[key.key] = key
+                continue
+            first = _same_request(new, key, holder)
+            for write in new_keys(new, first.id, now, seen):
+                if write.goes_by_itself and write.record.key != key.key:
+                    try:
+                        self._store.take_key(write)
+                    except KeyTakenError:
+                        return None
+            return first
+        return None
 
     def _draw(self, new: NewJob, record: QueueRecord, now: int) -> Job:
         return decisions.enqueue(

@@ -149,6 +149,12 @@ class JobStore(Protocol):
     def read_key(self, key: str) -> KeyRecord | None:
         """Return a key's record as it stands; None if nobody has taken it."""
 
+    def take_key(self, write: KeyWrite) -> None:
+        """Write a key's record without a job.
+
+        Raises `KeyTakenError`.
+        """
+
     def free_key(self, record: KeyRecord, now: int) -> None:
         """Remove a key's record, once its time is over, if it is still this job and turn's."""
 
