@@ -10,7 +10,8 @@ app = create_app()
 @app.get("/queues/<queue>")
 def get_queue(queue: str) -> Response[str]:
     """Answer 200 with the queue."""
-    return answer(200, queue_view(engine().queue(read_queue_name(queue))))
+    record = engine().queue(read_queue_name(queue))
+    return answer(200, queue_view(record, engine().now()))
 
 
 lambda_handler = serve(app)

@@ -13,7 +13,8 @@ app = create_app()
 def set_queue(queue: str) -> Response[str]:
     """Answer 200 with the queue."""
     body = read_body(app, QueueBody)
-    return answer(200, queue_view(engine().set_queue(read_queue_name(queue), body.changed)))
+    record = engine().set_queue(read_queue_name(queue), body.changed)
+    return answer(200, queue_view(record, engine().now()))
 
 
 lambda_handler = serve(app)

@@ -44,7 +44,9 @@ def test_settings_are_kept_and_jobs_take_them(
     answer = settings.put(max_attempts=2, backoff_seconds=7, lease_seconds=60, lanes=4)
     assert answer.status == 200
     assert answer.json["lanes"] == answer.json["lanes_read"] == 4
+    assert answer.json["lanes_write"] == 1  # until everyone reads them
     server.advance(20)
+    assert settings.get().json["lanes_write"] == 4
     job = api.post("/jobs", {"job_type": "x", "queue": queue, "backoff_seconds": 1}).json
     assert (job["max_attempts"], job["backoff_seconds"], job["lease_seconds"]) == (2, 1, 60)
     assert settings.put(max_attempts=None).json["max_attempts"] is None

@@ -46,7 +46,7 @@ class JobQueue:
         transport: the way to reach it; `JobQueue.connect` finds one by an address.
         retries: how requests that are safe to repeat are repeated.
         repeat_enqueues: enqueue under a key, so that an enqueue whose answer was lost is safe to
-            repeat, too. It costs 4 write units a job; without it such a loss is a
+            repeat, too. It costs 3 write units a job; without it such a loss is a
             `NoAnswerError`, and whether the job is there, only the queue knows.
     """
 

@@ -51,6 +51,10 @@ class Deciding:
         self._claimer = Claimer(store, random)
         self._expirer = Expirer(store, random, self._observe)
 
+    def now(self) -> int:
+        """Return what time it is, in milliseconds."""
+        return self._clock()
+
     def _decide(self, action: Action, job_id: int, decide: Callable[[Job], Change | None]) -> Job:
         """Read, decide, write under the condition that what was read still holds.
 

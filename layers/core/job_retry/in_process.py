@@ -200,12 +200,13 @@ def _delete(request: _Request) -> tuple[int, str]:
 
 
 def _get_queue(request: _Request) -> tuple[int, str]:
-    return 200, queue_view(request.engine.queue(request.queue()))
+    return 200, queue_view(request.engine.queue(request.queue()), request.engine.now())
 
 
 def _set_queue(request: _Request) -> tuple[int, str]:
     body = request.read(QueueBody)
-    return 200, queue_view(request.engine.set_queue(request.queue(), body.changed))
+    record = request.engine.set_queue(request.queue(), body.changed)
+    return 200, queue_view(record, request.engine.now())
 
 
 ROUTES: Mapping[tuple[str, str], _Route] = MappingProxyType(

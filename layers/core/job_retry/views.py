@@ -90,14 +90,15 @@ def list_view(request: ListRequest, answer: ListAnswer) -> JsonText:
     )
 
 
-def queue_view(record: QueueRecord) -> JsonText:
-    """Show a queue's settings; null is the API's default."""
+def queue_view(record: QueueRecord, now: int) -> JsonText:
+    """Show a queue's settings as they are at a moment; null is the API's default."""
     return render(
         {
             "queue": record.name,
             "priorities": sorted(record.priorities, reverse=True),
             "lanes": record.lanes,
             "lanes_from": to_rfc3339(record.lanes_from) if record.lanes_from else None,
+            "lanes_write": record.lanes_write(now),
             "lanes_read": record.lanes_read,
             "lease_seconds": record.lease_seconds,
             "max_attempts": record.max_attempts,
