@@ -279,7 +279,7 @@ def test_a_claim_names_its_queues() -> None:
 
 
 def test_a_claim_that_has_not_looked_at_all_lanes_says_so() -> None:
-    unseen = {"claimed": False, "job": None, "jobs": [], "retry_after_seconds": 2.5}
+    unseen: dict[str, Any] = {"claimed": False, "job": None, "jobs": [], "retry_after_seconds": 2.5}
     claim = Played(answer(unseen | {"lanes_unseen": True})).queue.claim()
     assert (bool(claim), claim.lanes_unseen) == (False, True)
 

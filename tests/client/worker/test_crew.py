@@ -225,6 +225,17 @@ def test_after_so_many_in_a_row_it_is_the_end() -> None:
     assert work.queue.count("claim") == 8
 
 
+def test_a_job_that_is_found_begins_the_row_anew() -> None:
+    def before(verb: str, _body: object) -> None:
+        if verb == "claim" and work.queue.count("claim") in range(6, 66, 6):
+            work.queue.add()
+
+    work = Work()
+    work.queue.lanes_unseen = True
+    work.queue.before = before
+    assert work.run().end() == {"completed": 10}
+
+
 def test_it_is_the_end_once_a_claim_has_looked_at_all_lanes() -> None:
     def after(_verb: str, _body: object) -> None:
         work.queue.lanes_unseen = work.queue.count("claim") < 2
