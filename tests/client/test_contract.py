@@ -96,6 +96,18 @@ def test_nothing_is_due(queue: JobQueue, name: str) -> None:
     assert claimed.retry_after_seconds > 0
 
 
+def test_nothing_was_found_but_not_everywhere_looked_for(
+    way: Way, queue: JobQueue, name: str
+) -> None:
+    queue.enqueue("mail", queue=name)
+    queue.complete(claim(queue, name))
+    assert not queue.claim(name).lanes_unseen
+    queue.set_queue(name, lanes=64)
+    way.advance(20)
+    claimed = queue.claim(name)
+    assert (len(claimed), claimed.lanes_unseen) == (0, True)
+
+
 def test_a_run_that_failed_is_there_again_with_its_history(queue: JobQueue, name: str) -> None:
     queue.enqueue("mail", queue=name, max_attempts=2)
     waiting = queue.fail(

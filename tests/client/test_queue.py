@@ -266,6 +266,7 @@ def test_a_claim_names_its_queues() -> None:
     assert played.body == {"queues": ["default"], "max_jobs": 1}
     assert (bool(claim), len(claim), list(claim), claim.job) == (False, 0, [], None)
     assert claim.retry_after_seconds == 2.5
+    assert not claim.lanes_unseen
     played = Played(empty)
     played.queue.claim(("a", "b"), worker_id="w", job_types=("t",), lease_seconds=9, max_jobs=3)
     assert played.body == {
@@ -275,6 +276,12 @@ def test_a_claim_names_its_queues() -> None:
         "lease_seconds": 9,
         "max_jobs": 3,
     }
+
+
+def test_a_claim_that_has_not_looked_at_all_lanes_says_so() -> None:
+    unseen: dict[str, Any] = {"claimed": False, "job": None, "jobs": [], "retry_after_seconds": 2.5}
+    claim = Played(answer(unseen | {"lanes_unseen": True})).queue.claim()
+    assert (bool(claim), claim.lanes_unseen) == (False, True)
 
 
 def test_a_claim_brings_jobs_with_their_tokens() -> None:

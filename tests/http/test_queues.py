@@ -69,6 +69,23 @@ def test_jobs_of_all_lanes_are_claimed_and_listed(
     assert sorted(claimed) == sorted(ids)
 
 
+def test_a_claim_in_vain_of_many_lanes_says_that_it_has_not_seen_all(
+    api: Api, server: LiveServer, settings: Settings, queue: str
+) -> None:
+    settings.put(lanes=64)
+    server.advance(20)
+    api.post("/jobs", {"job_type": "x", "queue": queue})
+    claimed: dict[str, object] = {"claimed": False}
+    while not claimed["claimed"]:
+        claimed = api.post("/jobs/claim", {"queue": queue}).json
+        server.advance(1)
+    assert claimed.keys() == {"claimed", "job", "jobs"}
+    nothing = api.post("/jobs/claim", {"queue": queue}).json
+    members = {"claimed", "job", "jobs", "retry_after_seconds", "lanes_unseen"}
+    assert nothing.keys() == members
+    assert nothing["lanes_unseen"] is True
+
+
 @pytest.mark.parametrize(
     ("field", "junk"),
     [

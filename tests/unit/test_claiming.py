@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from job_retry.claiming import MAX_RETRY_AFTER_SECONDS, Claimer, ClaimRequest, Taken
 from job_retry.errors import StoreUnavailableError
-from job_retry.job import Job, Status
+from job_retry.job import Job, NewJob, Status
 from job_retry.memory import MemoryStore
 from tests.unit.builders import T0, ContendedStore, Queue
 
@@ -455,19 +455,24 @@ def test_a_claim_of_one_job_looks_at_one_window() -> None:
 LANES = 64
 
 
+def use_lanes(queue: Queue, lanes: int) -> None:
+    """Give an empty queue so many lanes, of one priority, long ago."""
+    queue.enqueue()
+    queue.claim_one()
+    record = queue.store.queue("default")
+    assert record is not None
+    queue.store.save_queue(
+        replace(record, lanes=lanes, lanes_before=lanes, lanes_read=lanes, lanes_ever=lanes)
+    )
+    queue.clock.advance(seconds=11)
+
+
 @pytest.fixture
 def wide() -> tuple[Queue, CountingStore]:
     """A queue of many lanes, empty, and its store."""
     store = CountingStore()
     queue = Queue(store=store)
-    queue.enqueue()
-    queue.claim_one()
-    record = store.queue("default")
-    assert record is not None
-    store.save_queue(
-        replace(record, lanes=LANES, lanes_before=LANES, lanes_read=LANES, lanes_ever=LANES)
-    )
-    queue.clock.advance(seconds=11)
+    use_lanes(queue, LANES)
     store.limits.clear()
     return queue, store
 
@@ -512,6 +517,48 @@ def test_no_lane_goes_unseen_for_long(wide: tuple[Queue, CountingStore]) -> None
             assert taken.retry_after_seconds <= 5
             queue.clock.advance(seconds=taken.retry_after_seconds)
         assert ids_of(taken.jobs) == [job.id]
+
+
+def test_a_claim_in_vain_says_that_it_has_not_looked_at_all_lanes(
+    wide: tuple[Queue, CountingStore],
+) -> None:
+    queue, _ = wide
+    for _ in range(10):
+        assert take(queue).lanes_unseen
+        queue.clock.advance(ms=100)
+
+
+@pytest.mark.parametrize("lanes", [1, 8, 20])
+def test_where_a_queue_has_few_lanes_it_has(lanes: int) -> None:
+    queue = Queue()
+    use_lanes(queue, lanes)
+    for _ in range(10):
+        taken = take(queue)
+        assert (taken.jobs, taken.lanes_unseen) == ([], False)
+        queue.clock.advance(ms=100)
+
+
+def test_unseen_lanes_of_one_queue_of_several_count(wide: tuple[Queue, CountingStore]) -> None:
+    queue, _ = wide
+    queue.engine.enqueue(NewJob(job_type="mail", queue="narrow"))
+    assert take(queue, queues=["narrow"]).jobs
+    assert take(queue, queues=["default", "narrow"]).lanes_unseen
+    assert take(queue, queues=["narrow", "default"]).lanes_unseen
+    assert not take(queue, queues=["narrow"]).lanes_unseen
+
+
+def test_eight_claims_a_tenth_of_a_second_apart_find_what_is_due(
+    wide: tuple[Queue, CountingStore],
+) -> None:
+    """So a worker counts on it that ends when nothing is due: `_MOST_LOOKS`."""
+    queue, _ = wide
+    for _ in range(LANES):
+        job = queue.enqueue()
+        found: list[Job] = []
+        for _ in range(8):
+            found += take(queue).jobs
+            queue.clock.advance(ms=100)
+        assert ids_of(found) == [job.id]
 
 
 def test_alone_it_takes_the_oldest_of_all_lanes_it_knows(

@@ -240,6 +240,17 @@ def test_a_claim_that_brought_nothing() -> None:
     }
 
 
+def test_a_claim_that_brought_nothing_and_has_not_looked_everywhere() -> None:
+    answer = json.loads(claim_view(Taken(T0, next_due=T0 + 1500, lanes_unseen=True)))
+    assert list(answer) == ["claimed", "job", "jobs", "retry_after_seconds", "lanes_unseen"]
+    assert answer["lanes_unseen"] is True
+
+
+def test_what_was_not_looked_at_does_not_matter_to_who_has_jobs() -> None:
+    answer = json.loads(claim_view(Taken(T0, jobs=[a_running_job()], lanes_unseen=True)))
+    assert list(answer) == ["claimed", "job", "jobs"]
+
+
 def listed(request: ListRequest, *, more: bool) -> dict[str, Any]:
     answer = ListAnswer([a_job()], more=more, next_cursor="c" if more else None)
     fields: dict[str, Any] = json.loads(list_view(request, answer))

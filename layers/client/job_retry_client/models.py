@@ -157,10 +157,13 @@ class Claim:
     Attributes:
         jobs: leased to the caller, each with its lease token.
         retry_after_seconds: when to ask again, where there was nothing.
+        lanes_unseen: there was nothing, but the queue has many lanes, and in those that this
+            claim did not look at jobs may be due.
     """
 
     jobs: tuple[Job, ...]
     retry_after_seconds: float | None
+    lanes_unseen: bool = False
 
     @property
     def job(self) -> Job | None:

@@ -229,7 +229,11 @@ class JobQueue:
         # a claim whose answer was lost is a lease that ends by itself
         answer = self._ask(Request(operations.CLAIM, body=dump_given(body)), is_repeatable=True)
         jobs = tuple(Job.from_answer(each) for each in answer["jobs"])
-        return Claim(jobs, answer.get("retry_after_seconds"))
+        return Claim(
+            jobs,
+            answer.get("retry_after_seconds"),
+            lanes_unseen=answer.get("lanes_unseen") is True,
+        )
 
     def complete(
         self, job: Job | int, result: Any = None, *, lease_token: str | None = None

@@ -58,6 +58,7 @@ class Taken:
         conflicts: writes lost to other workers.
         rows: of the index that it read.
         gave_up: there were more due jobs, but others were always quicker.
+        lanes_unseen: there are lanes that it did not look at, so jobs may be due in these.
         pause: seconds after which new jobs may have come.
     """
 
@@ -67,6 +68,7 @@ class Taken:
     conflicts: int = 0
     rows: int = 0
     gave_up: bool = False
+    lanes_unseen: bool = False
     pause: float = MAX_RETRY_AFTER_SECONDS
 
     @property
@@ -179,6 +181,7 @@ class _Claim:
             unseen = [each for each in partitions if each not in seen]
             chosen = self.looks.stalest(unseen, max(min(_AT_ONCE, room), 0), before=before)
         if len(seen) < len(partitions):
+            self.taken.lanes_unseen = True
             self.taken.pause = min(self.taken.pause, _RETRY_AFTER_UNSEEN_SECONDS)
         self._is_due(self.looks.next_due(partitions, self.taken.at))
 

@@ -73,6 +73,8 @@ def claim_view(taken: Taken) -> JsonText:
     }
     if not jobs:
         answer["retry_after_seconds"] = taken.retry_after_seconds
+        if taken.lanes_unseen:
+            answer["lanes_unseen"] = True
     return render(answer)
 
 

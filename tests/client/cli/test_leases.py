@@ -64,6 +64,17 @@ def test_nothing_due_as_json_leaves_the_output_to_jobs() -> None:
     assert lines(done.stderr) == [{"claimed": False, "retry_after_seconds": 1.5}]
 
 
+def test_nothing_found_where_not_all_lanes_were_looked_at_is_told_as_that() -> None:
+    unseen = NOTHING | {"lanes_unseen": True}
+    done = claiming(unseen).run("claim")
+    assert (done.exit_code, done.stdout) == (5, "")
+    assert done.stderr == "nothing is due in the lanes that were looked at; ask again in 1.5 s\n"
+    done = claiming(unseen).run("claim", "--json")
+    assert lines(done.stderr) == [
+        {"claimed": False, "retry_after_seconds": 1.5, "lanes_unseen": True}
+    ]
+
+
 def test_a_waiting_claim_asks_again_when_the_queue_says() -> None:
     queue = claiming(NOTHING, NOTHING, CLAIMED)
     done = queue.run("claim", "--wait", "60")

@@ -81,6 +81,7 @@ class FakeQueue:
             answer, and what it raises is raised, in place of that.
         after: likewise once it is done.
         retry_after_seconds: of a claim that finds nothing.
+        lanes_unseen: whether such a claim has not looked at all lanes.
     """
 
     def __init__(self, retry_after_seconds: float = 0.001) -> None:
@@ -91,6 +92,7 @@ class FakeQueue:
         self.before: Callable[[str, dict[str, Any]], Answer | None] = lambda _verb, _body: None
         self.after: Callable[[str, dict[str, Any]], Answer | None] = lambda _verb, _body: None
         self.retry_after_seconds = retry_after_seconds
+        self.lanes_unseen = False
 
     @property
     def client(self) -> JobQueue:
@@ -173,7 +175,8 @@ class FakeQueue:
             each["lease_seconds"] = body.get("lease_seconds", each["lease_seconds"])
         shown = [dict(each) for each in found]
         if not shown:
-            return answer({"jobs": [], "retry_after_seconds": self.retry_after_seconds})
+            nothing = {"jobs": [], "retry_after_seconds": self.retry_after_seconds}
+            return answer(nothing | ({"lanes_unseen": True} if self.lanes_unseen else {}))
         return answer({"jobs": shown})
 
     def _settle(self, verb: str, body: dict[str, Any]) -> dict[str, Any] | Answer:

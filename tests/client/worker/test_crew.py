@@ -207,6 +207,65 @@ def test_an_end_told_while_an_empty_claim_was_under_way_is_noticed() -> None:
     assert work.run().end() == {"completed": 1}
 
 
+def test_a_claim_that_has_not_looked_at_all_lanes_is_no_end() -> None:
+    def before(verb: str, _body: object) -> None:
+        if verb == "claim" and work.queue.count("claim") == 5:
+            work.queue.add()  # what the claims before did not see
+
+    work = Work()
+    work.queue.lanes_unseen = True
+    work.queue.before = before
+    assert work.run().end() == {"completed": 1}
+
+
+def test_after_so_many_in_a_row_it_is_the_end() -> None:
+    work = Work()
+    work.queue.lanes_unseen = True
+    assert work.run().end() == {}
+    assert work.queue.count("claim") == 8
+
+
+def test_a_job_that_is_found_begins_the_row_anew() -> None:
+    def before(verb: str, _body: object) -> None:
+        if verb == "claim" and work.queue.count("claim") in range(6, 66, 6):
+            work.queue.add()
+
+    work = Work()
+    work.queue.lanes_unseen = True
+    work.queue.before = before
+    assert work.run().end() == {"completed": 10}
+
+
+def test_it_is_the_end_once_a_claim_has_looked_at_all_lanes() -> None:
+    def after(_verb: str, _body: object) -> None:
+        work.queue.lanes_unseen = work.queue.count("claim") < 2
+
+    work = Work()
+    work.queue.lanes_unseen = True
+    work.queue.after = after
+    assert work.run().end() == {}
+    assert work.queue.count("claim") == 3
+
+
+def test_a_polling_worker_comes_back_when_the_queue_says_wherever_it_looked() -> None:
+    pauses: list[float | None] = []
+
+    def after_answer(seconds: float | None) -> float:
+        pauses.append(seconds)
+        return 0.001
+
+    work = Work()
+    work.queue.lanes_unseen = True
+    work.queue.retry_after_seconds = 3.5
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(work.crew._polling, "after_answer", after_answer)
+        running = work.run(until_idle=False)
+        work.queue.wait_for(lambda: work.queue.count("claim") > 10)
+        work.crew.stop()
+        running.end()
+    assert set(pauses) == {3.5}
+
+
 def test_what_becomes_due_during_a_long_run_does_not_wait_for_its_end() -> None:
     gate = Gate()
     work = Work(lambda context: gate.wait() if context.job.id == 1 else None)

@@ -32,6 +32,7 @@ class Local(InProcessTransport):
     Attributes:
         clock: of the engine, in seconds.
         counts: how often each verb was asked for.
+        claim_seconds: for which the clock moves on after a claim.
         loses: whether the answer to this request is lost, once it is done.
     """
 
@@ -47,6 +48,7 @@ class Local(InProcessTransport):
         )
         self.changed = threading.Condition()
         self.counts: Counter[str] = Counter()
+        self.claim_seconds = 0.0
         self.loses: Callable[[str], bool] = lambda _verb: False
 
     def send(self, request: Request) -> Answer:
@@ -55,6 +57,7 @@ class Local(InProcessTransport):
         verb = VERBS.get(request.operation.route, "other")
         with self.changed:
             self.counts[verb] += 1
+            self.clock.now += self.claim_seconds if verb == "claim" else 0
             self.changed.notify_all()
             is_lost = self.loses(verb)
         if is_lost:
@@ -311,3 +314,22 @@ def test_a_lambda_worker_leaves_what_does_not_fit(local: Local, queue: JobQueue)
     assert made({}, context) == {"completed": 3, "ended_by": "time"}
     assert made({}, context) == {"completed": 2, "ended_by": "idle"}
     assert Counter((job.status, job.attempts) for job in all_jobs(queue)) == {("completed", 1): 5}
+
+
+def test_each_call_of_a_lambda_worker_finds_the_one_job_of_many_lanes(
+    local: Local, queue: JobQueue
+) -> None:
+    """Also where one call follows the other at once, so that most lanes were just looked at."""
+    worker = a_worker(queue, lambda _: None)
+    made = worker.lambda_handler()
+    assert isinstance(made, LambdaWorker)
+    made._clock = local.clock
+    context = SimpleNamespace(get_remaining_time_in_millis=lambda: 900_000, log_stream_name="s")
+    queue.enqueue("mail")
+    queue.set_queue("default", lanes=64)
+    local.clock.now += 20
+    local.claim_seconds = 0.1  # as long as the pause, which is next to nothing here
+    assert made({}, context) == {"completed": 1, "ended_by": "idle"}
+    for _ in range(32):
+        queue.enqueue("mail")
+        assert made({}, context) == {"completed": 1, "ended_by": "idle"}

@@ -150,6 +150,22 @@ def test_time_goes_by_between_claims() -> None:
     assert sum(each["attempts"] for each in function.queue.jobs.values()) == 4
 
 
+def test_not_having_looked_at_all_lanes_is_no_end_before_the_time_is_short() -> None:
+    function = Function(max_seconds=50, max_poll_seconds=0.002)
+
+    def after(_verb: str, _body: object) -> None:
+        function.clock.now += 10
+
+    function.handle(lambda _: None)
+    function.queue.lanes_unseen = True
+    function.queue.after = after
+    assert function.invoke(900) == {"ended_by": "idle"}
+    assert function.queue.count("claim") == 8
+    function.queue.requests.clear()
+    assert function.invoke(50 + LAST + 20) == {"ended_by": "time"}
+    assert function.queue.count("claim") == 3
+
+
 def test_only_types_that_fit_are_claimed(function: Function) -> None:
     function.handle(lambda _: None, "quick", max_seconds=5)
     function.handle(lambda _: None, "usual")

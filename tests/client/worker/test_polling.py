@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from job_retry.claiming import _REST_MS
 from job_retry_client import NoAnswerError, QueueBusyError, ServerError
 from job_retry_client.worker.polling import Polling, growing_pause
 
@@ -30,6 +31,30 @@ def test_an_idle_worker_looks_as_often_as_it_was_told_to() -> None:
 
 def test_where_the_queue_says_nothing_it_is_a_second() -> None:
     assert Polling(20, lambda: 0.0).after_answer(None) == 1.0
+
+
+def test_that_nothing_is_due_takes_eight_claims_where_each_sees_some_of_the_lanes() -> None:
+    polling = Polling(20, lambda: 0.0)
+    pauses = [polling.before_idle(lanes_unseen=True) for _ in range(8)]
+    assert pauses == [0.1] * 7 + [None]
+
+
+def test_they_last_longer_than_a_lane_is_let_alone_that_was_looked_at() -> None:
+    polling = Polling(20, lambda: 0.0)
+    assert sum(polling.before_idle(lanes_unseen=True) or 0 for _ in range(8)) * 1000 > _REST_MS
+
+
+def test_jobs_in_between_begin_the_row_anew() -> None:
+    polling = Polling(20, lambda: 0.0)
+    for _ in range(3):
+        assert all(polling.before_idle(lanes_unseen=True) for _ in range(7))
+        polling.note_jobs()
+
+
+def test_one_claim_that_has_seen_all_is_enough() -> None:
+    polling = Polling(20, lambda: 0.0)
+    assert polling.before_idle(lanes_unseen=True)
+    assert polling.before_idle(lanes_unseen=False) is None
 
 
 def test_after_errors_the_pauses_grow() -> None:

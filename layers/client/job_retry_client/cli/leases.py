@@ -62,8 +62,12 @@ def claim(
         session.answer(job.answer, Group(job_card(job, session.clock()), Text(hint, "dim")))
     if not claimed:
         seconds = claimed.retry_after_seconds
+        where = " in the lanes that were looked at" if claimed.lanes_unseen else ""
         session.note(
-            f"nothing is due; ask again in {seconds} s", claimed=False, retry_after_seconds=seconds
+            f"nothing is due{where}; ask again in {seconds} s",
+            claimed=False,
+            retry_after_seconds=seconds,
+            **({"lanes_unseen": True} if claimed.lanes_unseen else {}),
         )
         raise typer.Exit(ExitCode.NOTHING_DUE)
 

@@ -117,7 +117,8 @@ class Crew:
         """Claim and work until stopped, or until the plan ends.
 
         Args:
-            until_idle: end, too, when nothing is due and nothing in hand.
+            until_idle: end, too, when nothing is due and nothing in hand. Where a claim has not
+                looked at all lanes, it takes several in vain to say so.
 
         Raises:
             InvalidRequestError, TypeError, ValueError: the queue does not understand what the
@@ -178,15 +179,25 @@ class Crew:
                 continue
             self._polling.note_answer()
             if claim:
+                self._polling.note_jobs()
                 self._start(claim, claimed_at)
                 continue
-            pause = self._polling.after_answer(claim.retry_after_seconds)
             if not until_idle:
-                self._wait(pause)
-            elif was_empty:
+                self._wait(self._polling.after_answer(claim.retry_after_seconds))
+            elif not self._wait_for_more(claim, changes, was_empty=was_empty):
                 return
-            else:  # what is in hand may lead to other jobs
-                self.ledger.wait_for_change(changes, self._may_go_on, self._shortened(pause))
+
+    def _wait_for_more(self, claim: Claim, changes: int, *, was_empty: bool) -> bool:
+        """Wait before the next claim, after one in vain; or say that nothing is due."""
+        if not was_empty:  # what is in hand may lead to other jobs
+            pause = self._polling.after_answer(claim.retry_after_seconds)
+            self.ledger.wait_for_change(changes, self._may_go_on, self._shortened(pause))
+            return True
+        look_again = self._polling.before_idle(lanes_unseen=claim.lanes_unseen)
+        if look_again is None:
+            return False
+        self._wait(look_again)
+        return True
 
     def _may_go_on(self) -> bool:
         return not self._stop.is_set()

@@ -13,6 +13,13 @@ if TYPE_CHECKING:
 _SPREAD = 1.2
 _FIRST_AFTER_ERROR = 1.0
 _LONGEST_AFTER_ERROR = 30.0
+
+# Of a queue with many lanes a claim looks at a quarter, or more: four claims see all of them if one
+# warm function answers, and eight if two take turns. It lets a lane alone for half a second once it
+# has looked at it, be it for an invocation before this one: the seven pauses are longer together.
+_MOST_LOOKS = 8
+_NEXT_LOOK_SECONDS = 0.1
+
 _BUSY_SECONDS = 1.0  # what Retry-After says; a job of a batch has no such header
 
 
@@ -50,10 +57,15 @@ class Polling:
         self._longest = longest_seconds
         self._draw = draw
         self._errors = 0
+        self._looks = 0
 
     def note_answer(self) -> None:
         """Note that the queue answers."""
         self._errors = 0
+
+    def note_jobs(self) -> None:
+        """Note that a claim brought jobs."""
+        self._looks = 0
 
     def after_answer(self, retry_after_seconds: float | None) -> float:
         """Return the pause after a claim that found nothing, in seconds.
@@ -63,6 +75,20 @@ class Polling:
         """
         asked = 1.0 if retry_after_seconds is None else retry_after_seconds
         return min(asked, self._longest / _SPREAD) * self._spread()
+
+    def before_idle(self, *, lanes_unseen: bool) -> float | None:
+        """Return the pause, in seconds, until the claim that shows whether nothing is due.
+
+        None where the one before has shown it, or where so many in a row have brought nothing
+        that it must do.
+
+        Args:
+            lanes_unseen: the claim that found nothing has not looked at all lanes.
+        """
+        self._looks += 1
+        if not lanes_unseen or self._looks >= _MOST_LOOKS:
+            return None
+        return self.after_answer(_NEXT_LOOK_SECONDS)
 
     def after_error(self, error: Exception) -> float:
         """Return the pause after a claim that failed: up to 1 s, 2 s, 4 s … 30 s, at least half.
