@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from job_retry.claiming import _REST_MS
+from job_retry.taking import _REST_MS
 from job_retry_client import NoAnswerError, QueueBusyError, ServerError
 from job_retry_client.worker.polling import Polling, growing_pause
 
