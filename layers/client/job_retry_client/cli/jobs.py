@@ -8,7 +8,7 @@ import typer
 
 from job_retry_client.cli.options import JobId
 from job_retry_client.cli.session import Session
-from job_retry_client.cli.tables import job_card, jobs_table
+from job_retry_client.cli.tables import JobsTable, job_card
 from job_retry_client.models import Job, Page
 
 
@@ -138,6 +138,6 @@ def _show(session: Session, jobs: Iterable[Job]) -> None:
         for job in jobs:
             session.answer(job.answer, "")
     elif listed := list(jobs):
-        session.out.print(jobs_table(listed, session.clock()))
+        session.out.print(JobsTable(listed, session.clock()))
     else:
         session.note("there are no such jobs")

@@ -15,7 +15,7 @@ from rich.text import Text
 from job_retry_client.cli.jobs import Order, Status
 from job_retry_client.cli.moments import relative
 from job_retry_client.cli.session import Session
-from job_retry_client.cli.tables import jobs_table, status_text
+from job_retry_client.cli.tables import JobsTable, status_text
 from job_retry_client.models import Job, Page
 from job_retry_client.queue import JobQueue
 
@@ -127,7 +127,7 @@ def frame(look: Look, rows: int) -> Group:
         table.add_row(status_text(status.value), Text(look.counts[status.value]), Text(when))
     title = Text(f"{look.queue}, {look.moment.astimezone():%Y-%m-%d %H:%M:%S}", "bold")
     latest = look.latest[:rows]
-    return Group(title, table, *([jobs_table(latest, look.moment)] if latest else []))
+    return Group(title, table, *([JobsTable(latest, look.moment)] if latest else []))
 
 
 def _print(session: Session, look: Look, rows: int) -> None:
