@@ -125,12 +125,19 @@ def show_all(session: Session, jobs: Iterable[Job]) -> None:
     if session.options.as_json:
         _show(session, jobs)
         return
+    _show(session, _counted(session, jobs))
+
+
+def _counted(session: Session, jobs: Iterable[Job]) -> list[Job]:
+    """Return jobs, and show meanwhile how many have come."""
+    if not session.shows_progress:
+        return list(jobs)
+    listed: list[Job] = []
     with session.err.status("Listing …") as status:
-        listed = []
         for job in jobs:
             listed.append(job)
             status.update(f"Listing … {len(listed)} jobs")
-    _show(session, listed)
+    return listed
 
 
 def _show(session: Session, jobs: Iterable[Job]) -> None:

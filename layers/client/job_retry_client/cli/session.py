@@ -102,6 +102,14 @@ class Session:
         """Standard error: errors, notes, progress."""
         return Console(stderr=True, markup=False, highlight=False, emoji=False, soft_wrap=True)
 
+    @property
+    def shows_progress(self) -> bool:
+        """Whether standard error is a terminal, where bars and spinners are for somebody.
+
+        Not what Rich takes for one: FORCE_COLOR, which it goes by, is about colours only.
+        """
+        return self.err.is_terminal and sys.stderr.isatty()
+
     def answer(self, answer: Mapping[str, Any], shown: RenderableType) -> None:
         """Print an answer: as it is with --json, else as it is shown to people."""
         if self.options.as_json:
