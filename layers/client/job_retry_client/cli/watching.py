@@ -14,10 +14,13 @@ from rich.text import Text
 
 from job_retry_client.cli.jobs import Order, Status
 from job_retry_client.cli.moments import relative
+from job_retry_client.cli.options import check_finite
 from job_retry_client.cli.session import Session
 from job_retry_client.cli.tables import JobsTable, status_text
 from job_retry_client.models import Job, Page
 from job_retry_client.queue import JobQueue
+
+_LONGEST = 86_400  # seconds; no computer sleeps for any number
 
 # what a person looks for first: the next that is due, the lease that ends next, the last to end
 _LOOKS = {
@@ -67,7 +70,8 @@ def watch(
     *,
     queue: Annotated[str, typer.Option("--queue", "-q", help="To look at.")] = "default",
     interval: Annotated[
-        float, typer.Option("--interval", "-n", min=0.5, help="Seconds between two looks.")
+        float,
+        typer.Option("--interval", "-n", min=0.5, max=_LONGEST, help="Seconds between two looks."),
     ] = 5.0,
     rows: Annotated[int, typer.Option(min=0, help="Latest jobs to show.")] = 10,
     count_to: Annotated[
@@ -84,6 +88,7 @@ def watch(
 
     A look asks for a page of each state, five requests.
     """
+    check_finite(interval, "--interval")
 
     def look() -> Look:
         return look_at(session.queue, queue, count_to, session.clock)
