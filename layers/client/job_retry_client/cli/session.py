@@ -112,7 +112,7 @@ class Session:
 
         Not what Rich takes for one: FORCE_COLOR, which it goes by, is about colours only.
         """
-        return self.err.is_terminal and sys.stderr.isatty()
+        return self.err.is_terminal and self.err.file.isatty()
 
     def answer(self, answer: Mapping[str, Any], shown: RenderableType) -> None:
         """Print an answer: as it is with --json, else as it is shown to people."""
