@@ -6,6 +6,8 @@
 # For each job it runs the command with the job's type as last argument and its payload as
 # standard input. Exit code 0 completes the job, with what the command printed as its result
 # (to 256 KB); any other fails it, with the last line of what it wrote to the standard error.
+# jq before 1.7 changes a payload's integers beyond 2^53 (12345678901234567890 comes to the command
+# as 12345678901234567000); jq 1.7 or later keeps them digit for digit.
 # QUEUE=default is where jobs come from; UNTIL_IDLE=1 ends it once nothing is due.
 set -euo pipefail
 

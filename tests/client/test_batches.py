@@ -9,6 +9,7 @@ import pytest
 
 from job_retry_client import (
     BatchError,
+    CredentialsError,
     Failure,
     Job,
     JobQueue,
@@ -210,6 +211,20 @@ def test_one_request_that_failed_leaves_the_others_alone() -> None:
 
 
 # -- what an enqueue says --------------------------------------------------------------
+
+
+def test_credentials_that_turn_bad_do_not_hide_what_was_stored() -> None:
+    class Once(Echo):
+        def send(self, request: Request) -> Answer:
+            if self.bodies:
+                raise CredentialsError("it is none")
+            return super().send(request)
+
+    with pytest.raises(BatchError) as error:
+        JobQueue(Once()).enqueue_many(NewJob("mail", {"n": n}) for n in range(101))
+    *stored, last = error.value.outcomes
+    assert len(stored) == 100
+    assert isinstance(last, CredentialsError)
 
 
 def test_a_batch_that_was_not_all_stored_tells_of_each() -> None:

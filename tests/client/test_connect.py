@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from job_retry_client import JobQueue, JobQueueError, operations
+from job_retry_client import CredentialsError, JobQueue, JobQueueError, operations
 from job_retry_client.connect import transport_of
 from job_retry_client.transports.base import Request
 from job_retry_client.transports.http import HttpTransport
@@ -79,6 +79,17 @@ def test_https_with_a_token_is_not_signed(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setenv("JOB_RETRY_TOKEN", "of-the-environment")
     assert signed(transport_of(API)) == "Bearer of-the-environment"
     assert signed(transport_of(API, token="abc")) == "Bearer abc"
+
+
+@pytest.mark.parametrize("address", [API, "http://127.0.0.1:1"])
+def test_a_text_that_is_no_token_is_told_by_where_it_came_from(
+    monkeypatch: pytest.MonkeyPatch, address: str
+) -> None:
+    with pytest.raises(CredentialsError, match=r"^the token is no bearer token"):
+        JobQueue.connect(address, token="abc\ndef")
+    monkeypatch.setenv("JOB_RETRY_TOKEN", "abc\ndef")
+    with pytest.raises(CredentialsError, match=r"^JOB_RETRY_TOKEN is no bearer token"):
+        JobQueue.connect(address)
 
 
 def test_a_token_stays_on_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:

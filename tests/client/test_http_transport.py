@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import socket
+import traceback
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from job_retry_client import JobQueueError, NoAnswerError, operations
+from job_retry_client import CredentialsError, JobQueueError, NoAnswerError, operations
 from job_retry_client.transports.base import Request, seconds_of
 from job_retry_client.transports.http import HttpTransport, bearer_token
 from tests.client.server import Received, Reply, ReplyingServer
@@ -249,6 +250,41 @@ def test_a_function_is_asked_for_the_token_each_time(server: ReplyingServer) -> 
     transport.send(GET)
     sent = [each.headers["authorization"] for each in server.received]
     assert sent == ["Bearer first", "Bearer second"]
+
+
+NO_TOKENS = ["s3cr3t\nx", "s3cr3t\r\nx", "s3cr3tж", "s3cr3té", "s3cr3t\udcff", "", " "]
+
+
+@pytest.mark.parametrize("token", NO_TOKENS)
+def test_a_text_that_is_no_token_is_refused_and_not_shown(token: str) -> None:
+    with pytest.raises(CredentialsError, match="the token is no bearer token") as raised:
+        bearer_token(token)
+    assert "s3cr3t" not in shown(raised.value)
+
+
+@pytest.mark.parametrize("token", [*NO_TOKENS, None, b"s3cr3t"])
+def test_what_a_function_returns_may_be_no_token(
+    server: ReplyingServer, token: str | bytes | None
+) -> None:
+    transport = HttpTransport(server.url, sign=bearer_token(lambda: cast("str", token)))
+    with pytest.raises(CredentialsError, match="what the token function returned") as raised:
+        transport.send(GET)
+    assert "s3cr3t" not in shown(raised.value)
+    assert server.received == []
+
+
+def test_other_credentials_that_no_header_can_hold_are_not_shown(server: ReplyingServer) -> None:
+    transport = HttpTransport(server.url, sign=lambda *_: {"x-amz-security-token": "s3cr3t\n"})
+    with pytest.raises(CredentialsError, match="x-amz-security-token") as raised:
+        transport.send(GET)
+    assert "s3cr3t" not in shown(raised.value)
+    assert server.received == []
+
+
+def shown(error: Exception) -> str:
+    """Return an error and all that it came from, as a log has it."""
+    lines = traceback.TracebackException.from_exception(error).format_exception_only()
+    return "".join(lines) + repr(error.__cause__) + repr(error.__context__)
 
 
 def test_a_token_that_cannot_be_had_is_no_answer(server: ReplyingServer) -> None:

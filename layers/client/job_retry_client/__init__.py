@@ -4,6 +4,7 @@ from job_retry_client.batches import BatchError
 from job_retry_client.errors import (
     AnswerError,
     ConflictError,
+    CredentialsError,
     InvalidRequestError,
     JobNotFoundError,
     JobQueueError,
@@ -31,6 +32,7 @@ __all__ = [
     "BatchError",
     "Claim",
     "ConflictError",
+    "CredentialsError",
     "Discard",
     "Failure",
     "InvalidRequestError",

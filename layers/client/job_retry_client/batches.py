@@ -6,7 +6,13 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from job_retry_client.errors import AnswerError, JobQueueError, NoAnswerError, error_of
+from job_retry_client.errors import (
+    AnswerError,
+    CredentialsError,
+    JobQueueError,
+    NoAnswerError,
+    error_of,
+)
 from job_retry_client.models import Job
 from job_retry_client.retries import is_worth_repeating
 
@@ -66,7 +72,7 @@ def send_all(batch: Batch, jobs: Sequence[str]) -> list[Job | JobQueueError]:
         for chunk in _chunks(waiting, jobs, batch.most):
             try:
                 results = batch.send([jobs[number] for number in chunk])
-            except (AnswerError, NoAnswerError) as error:
+            except (AnswerError, CredentialsError, NoAnswerError) as error:
                 # of the whole request, which was repeated already
                 outcomes.update(dict.fromkeys(chunk, error))
                 continue

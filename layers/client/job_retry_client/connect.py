@@ -43,11 +43,13 @@ def transport_of(
         region: of the API or the stack.
 
     Raises:
+        CredentialsError: the token cannot be one.
         JobQueueError: there is no address, or no such way.
     """
     address = address or os.environ.get(URL_VARIABLE)
     if not address:
         raise JobQueueError(f"where is the queue? Give its address, or set {URL_VARIABLE}")
+    whose = "the token" if token else TOKEN_VARIABLE
     token = token or os.environ.get(TOKEN_VARIABLE)
     try:
         parts = urlsplit(address)
@@ -55,7 +57,7 @@ def transport_of(
         raise JobQueueError(f"{address} is no address: {error}") from error
     # imported here, so that a program pays for the way it takes only
     if parts.scheme in ("http", "https"):
-        return _http(address, token, profile, region)
+        return _http(address, token, whose, profile, region)
     if parts.scheme == "lambda":
         return _invoke(parts, profile, region)
     if parts.scheme == "in-process":
@@ -67,7 +69,11 @@ def transport_of(
 
 
 def _http(
-    address: str, token: str | Callable[[], str] | None, profile: str | None, region: str | None
+    address: str,
+    token: str | Callable[[], str] | None,
+    whose: str,
+    profile: str | None,
+    region: str | None,
 ) -> Transport:
     from job_retry_client.transports.http import HttpTransport, bearer_token  # noqa: PLC0415
 
@@ -75,7 +81,7 @@ def _http(
     if token is not None:
         if parts.scheme == "http" and parts.hostname not in _LOOPBACK:
             raise JobQueueError("a token is not sent over http to another machine")
-        return HttpTransport(address, sign=bearer_token(token))
+        return HttpTransport(address, sign=bearer_token(token, whose))
     if parts.scheme == "http":
         return HttpTransport(address)
     from job_retry_client.transports.signing import iam_signature  # noqa: PLC0415

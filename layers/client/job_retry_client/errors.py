@@ -27,6 +27,13 @@ class NoAnswerError(JobQueueError):
         self.was_sent = was_sent
 
 
+class CredentialsError(JobQueueError):
+    """What tells who is calling cannot be sent, such as a token with a line break in it.
+
+    Its text does not show it.
+    """
+
+
 class AnswerError(JobQueueError):
     """The queue answered that it would not.
 

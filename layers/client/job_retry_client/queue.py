@@ -20,7 +20,12 @@ from job_retry_client.errors import (
 from job_retry_client.json_text import dump, dump_given, load_object
 from job_retry_client.models import Claim, Failure, Job, NewJob, Page, TransactItems
 from job_retry_client.retries import Retries, send
-from job_retry_client.transports.base import FlushTransport, Request, TransactTransport
+from job_retry_client.transports.base import (
+    FlushTransport,
+    Request,
+    TransactTransport,
+    is_header_text,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -81,6 +86,8 @@ class JobQueue:
             repeat_enqueues: as of `JobQueue`.
 
         Raises:
+            CredentialsError: the token cannot be one; of what a function returns, each request
+                raises it.
             JobQueueError: no such way, or its credentials are missing.
         """
         transport = transport_of(address, token=token, profile=profile, region=region)
@@ -496,7 +503,7 @@ class JobQueue:
         if given is None:
             return str(uuid.uuid4()) if self._repeat_enqueues else None
         # of a batch as well: one key is to be the same everywhere
-        if not (given.isascii() and given.isprintable() and given == given.strip()):
+        if not is_header_text(given):
             raise ValueError("an idempotency key is a header: printable ASCII, no blanks around")
         return given
 

@@ -54,12 +54,14 @@ class FakeQueue:
         requests: what was asked, in order.
         slept: the pauses of the command line.
         sleep: what makes them; by default they are noted only.
+        clock: returns the time of the command line.
     """
 
     routes: dict[str, Callable[[Request], Answer]] = field(default_factory=dict)
     requests: list[Request] = field(default_factory=list)
     slept: list[float] = field(default_factory=list)
     sleep: Callable[[float], None] | None = None
+    clock: Callable[[], datetime] = lambda: NOW
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def on(self, route: str, *answers: Answer) -> FakeQueue:
@@ -85,7 +87,7 @@ class FakeQueue:
         def connect(_: Options) -> JobQueue:
             return JobQueue(self, retries=Retries(attempts=1))
 
-        session = Session(connect=connect, clock=lambda: NOW, sleep=self.sleep or self.slept.append)
+        session = Session(connect=connect, clock=self.clock, sleep=self.sleep or self.slept.append)
         return CliRunner().invoke(app, arguments, input=stdin, obj=session, env=environment)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -94,6 +95,33 @@ def test_all_is_asked_about_first(queue: FakeQueue) -> None:
     queue.on("GET /jobs", page(*dead(1, 2, 3)))
     assert queue.run("dlq", "requeue", "--all", stdin="y\n").exit_code == 0
     assert ids(queue) == [1, 2, 3]
+
+
+def test_one_is_asked_about_in_the_singular() -> None:
+    queue = FakeQueue({REQUEUE: requeued}).on("GET /jobs", page(*dead(1)))
+    done = queue.run("dlq", "requeue", "--all", stdin="what\nyes\n")
+    assert (done.exit_code, ids(queue)) == (0, [1])
+    assert done.stderr.count("Requeue 1 dead letter? [y/N]: ") == 2
+
+
+def interrupted() -> str:
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize(
+    ("stdin", "code"), [(SimpleNamespace(readline=interrupted), 130), (None, 1)]
+)
+@pytest.mark.parametrize("verb", ["requeue", "delete"])
+def test_ctrl_c_is_no_answer_and_a_closed_input_a_no(
+    queue: FakeQueue,
+    monkeypatch: pytest.MonkeyPatch,
+    stdin: SimpleNamespace | None,
+    code: int,
+    verb: str,
+) -> None:
+    monkeypatch.setattr("job_retry_client.cli.asking.sys", SimpleNamespace(stdin=stdin))
+    assert queue.run("dlq", verb, "--all").exit_code == code
+    assert {each.operation.function for each in queue.requests} == {"list-jobs"}
 
 
 def test_of_very_many_not_all_are_counted_first() -> None:

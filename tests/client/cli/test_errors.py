@@ -105,3 +105,45 @@ def test_text_of_others_neither_steers_the_terminal_nor_breaks_it() -> None:
         assert all(each.isprintable() or each == "\n" for each in done.stdout)
     done = FakeQueue().on("GET /jobs", problem(422, "x", detail="\x1b[31m\n2")).run("list")
     assert done.stderr == "job-retry: \\x1b[31m 2 (x)\n"
+
+
+SECRET = "s3cr3t"  # noqa: S105 - of no one
+
+
+@pytest.mark.parametrize("token", [f"{SECRET}\nx", f"{SECRET}-жx", f"{SECRET}\udcff", " "])
+@pytest.mark.parametrize("command", [["list"], ["enqueue", "mail"], ["enqueue", "--many", "-"]])
+@pytest.mark.parametrize("address", ["http://127.0.0.1:1", "https://jobs.example"])
+def test_a_token_that_is_none_is_told_and_not_shown(
+    monkeypatch: pytest.MonkeyPatch, token: str, command: list[str], address: str
+) -> None:
+    for given in (["--token", token], []):
+        name = "--token" if given else "JOB_RETRY_TOKEN"
+        monkeypatch.setenv("JOB_RETRY_TOKEN", "good" if given else token)
+        for form in ([], ["--json"]):
+            done = CliRunner().invoke(app, [*given, *command, *form, "--url", address])
+            assert done.exit_code == 2
+            (line,) = done.stderr.splitlines()
+            assert name in line
+            assert "is no bearer token" in line
+            assert SECRET not in line
+
+
+@pytest.mark.parametrize(
+    ("arguments", "name"),
+    [
+        (["enqueue", "mail", "1", "--jitter", "nan"], "--jitter"),
+        (["enqueue", "mail", "1", "--jitter", "-inf"], "--jitter"),
+        (["enqueue", "mail", "--many", "-", "--jitter", "nan"], "--jitter"),
+        (["enqueue", "mail", "--idempotency-key", "ключ"], "--idempotency-key"),
+        (["enqueue", "mail", "--idempotency-key", "a\nb"], "--idempotency-key"),
+        (["watch", "--interval", "inf"], "--interval"),
+        (["watch", "--interval", "nan"], "--interval"),
+        (["watch", "--interval", "1e300"], "--interval"),
+    ],
+)
+def test_the_blame_is_on_the_right_option(arguments: list[str], name: str) -> None:
+    queue = FakeQueue()
+    done = queue.run(*arguments, stdin="{}")
+    assert done.exit_code == 2
+    assert f"Invalid value for {name}" in done.stderr.replace("'", "")
+    assert queue.requests == []

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 
+from job_retry_client.cli import streams
+
 _EXTRA = ("typer", "rich")
 
 
@@ -16,9 +18,15 @@ def main() -> None:
         if missing not in _EXTRA:
             raise
         sys.exit(f"job-retry: {missing} is not installed: pip install 'job-retry-client[cli]'")
-    for stream in (sys.stdout, sys.stderr):
-        if reconfigure := getattr(stream, "reconfigure", None):
-            reconfigure(errors="replace")  # a terminal that lacks a character shows a ?
     if hasattr(sys, "set_int_max_str_digits"):
         sys.set_int_max_str_digits(0)  # what the queue holds is to be shown, however long
-    app(prog_name="job-retry")
+    try:
+        streams.prepare()
+    except streams.OutputError as error:
+        sys.exit(f"job-retry: {error}")
+    try:
+        with streams.flushed():
+            app(prog_name="job-retry")
+    except streams.OutputError as error:  # outside of a command, as --help is
+        streams.give_up_output()
+        sys.exit(f"job-retry: {error}")

@@ -79,5 +79,5 @@ def progress_bar(session: Session, *columns: TextColumn | MofNCompleteColumn) ->
         TimeElapsedColumn(),
         console=session.err,
         transient=True,
-        disable=not session.err.is_terminal,
+        disable=not session.shows_progress,
     )

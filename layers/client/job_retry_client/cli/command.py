@@ -8,6 +8,7 @@ import typer
 from botocore.exceptions import BotoCoreError
 
 from job_retry_client.cli.exits import EXIT_CODES, ExitCode, code_of
+from job_retry_client.cli.streams import OutputError, give_up_output
 from job_retry_client.errors import JobQueueError
 
 if TYPE_CHECKING:
@@ -93,6 +94,10 @@ def add_command(app: typer.Typer, name: str, function: Callable[..., None]) -> N
             function(session, **given)
         except (JobQueueError, BotoCoreError, UnicodeError) as error:
             session.error(error)
+            raise typer.Exit(code_of(error)) from error
+        except OutputError as error:
+            session.error(error)
+            give_up_output()
             raise typer.Exit(code_of(error)) from error
         except KeyboardInterrupt:
             raise typer.Exit(ExitCode.INTERRUPTED) from None

@@ -7,6 +7,7 @@ from typing import Annotated, TypeAlias
 import typer
 from rich.progress import MofNCompleteColumn
 
+from job_retry_client.cli.asking import confirmed
 from job_retry_client.cli.bulk import Bulk, progress_bar
 from job_retry_client.cli.command import add_command, group
 from job_retry_client.cli.jobs import (
@@ -146,7 +147,8 @@ def _confirmed(verb: str, job_ids: Iterable[int]) -> Iterable[int]:
     if first:
         many = len(first) > _COUNTED_BEFORE
         count = f"over {_COUNTED_BEFORE}" if many else str(len(first))
-        typer.confirm(f"{verb} {count} dead letters?", abort=True, err=True)
+        if not confirmed(f"{verb} {count} dead letter{'' if len(first) == 1 else 's'}?"):
+            raise typer.Abort
     return chain(first, rest)
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from enum import IntEnum
 
+from job_retry_client.cli.streams import OutputError
 from job_retry_client.errors import (
     AnswerError,
     ConflictError,
+    CredentialsError,
     JobNotFoundError,
     NoAnswerError,
     NotAllowedError,
@@ -32,9 +34,10 @@ class ExitCode(IntEnum):
 
 
 EXIT_CODES = (
-    "Exit codes: 0 done; 1 the queue refused, or failed; 2 wrong usage, or no way to the queue; "
-    "3 no such job or queue; 4 conflict: lease lost, wrong status, key taken; "
-    "5 nothing due to claim; 6 no answer, or too busy; 130 interrupted."
+    "Exit codes: 0 done; 1 the queue refused, or failed, or the output cannot be written; "
+    "2 wrong usage, or no way to the queue; 3 no such job or queue; "
+    "4 conflict: lease lost, wrong status, key taken; 5 nothing due to claim; "
+    "6 no answer, or too busy; 130 interrupted."
 )
 
 
@@ -46,6 +49,8 @@ def code_of(error: Exception) -> ExitCode:
         return ExitCode.NOT_FOUND
     if isinstance(error, ConflictError):
         return ExitCode.CONFLICT
+    if isinstance(error, OutputError):
+        return ExitCode.REFUSED
     if isinstance(error, AnswerError):
         return ExitCode.REFUSED  # a 404 without a code too: some other server's
     return ExitCode.USAGE
@@ -53,7 +58,9 @@ def code_of(error: Exception) -> ExitCode:
 
 def is_of_all(error: Exception) -> bool:
     """Whether it would meet the next job as well, so that going on makes no sense."""
-    return isinstance(error, (NoAnswerError, QueueBusyError, NotAllowedError, ServerError))
+    return isinstance(
+        error, (CredentialsError, NoAnswerError, NotAllowedError, QueueBusyError, ServerError)
+    )
 
 
 def message_of(error: Exception) -> str:
@@ -70,5 +77,8 @@ def document_of(error: Exception) -> str:
     """Return an error as a line of JSON: the queue's problem document, or one like it."""
     if isinstance(error, AnswerError):
         return json.dumps({"status": error.status, **error.problem})
-    code = "no_answer" if isinstance(error, NoAnswerError) else "usage"
+    if isinstance(error, NoAnswerError):
+        code = "no_answer"
+    else:
+        code = "output" if isinstance(error, OutputError) else "usage"
     return json.dumps({"code": code, "detail": str(error)})

@@ -8,7 +8,7 @@ import typer
 
 from job_retry_client.cli.options import JobId
 from job_retry_client.cli.session import Session
-from job_retry_client.cli.tables import job_card, jobs_table
+from job_retry_client.cli.tables import JobsTable, job_card
 from job_retry_client.models import Job, Page
 
 
@@ -125,12 +125,19 @@ def show_all(session: Session, jobs: Iterable[Job]) -> None:
     if session.options.as_json:
         _show(session, jobs)
         return
+    _show(session, _counted(session, jobs))
+
+
+def _counted(session: Session, jobs: Iterable[Job]) -> list[Job]:
+    """Return jobs, and show meanwhile how many have come."""
+    if not session.shows_progress:
+        return list(jobs)
+    listed: list[Job] = []
     with session.err.status("Listing …") as status:
-        listed = []
         for job in jobs:
             listed.append(job)
             status.update(f"Listing … {len(listed)} jobs")
-    _show(session, listed)
+    return listed
 
 
 def _show(session: Session, jobs: Iterable[Job]) -> None:
@@ -138,6 +145,6 @@ def _show(session: Session, jobs: Iterable[Job]) -> None:
         for job in jobs:
             session.answer(job.answer, "")
     elif listed := list(jobs):
-        session.out.print(jobs_table(listed, session.clock()))
+        session.out.print(JobsTable(listed, session.clock()))
     else:
         session.note("there are no such jobs")

@@ -1,6 +1,7 @@
 """Options and arguments that several commands have."""
 
 from datetime import datetime
+from math import isfinite
 from typing import Annotated, TypeAlias
 
 import typer
@@ -44,3 +45,13 @@ def moment(session: Session, text: str | None) -> datetime | int | None:
         return parse(text, session.clock())
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--run-after") from error
+
+
+def check_finite(number: float | None, name: str) -> None:
+    """Check that a number is one; no range of Typer's leaves NaN out.
+
+    Raises:
+        typer.BadParameter: it is NaN or infinite.
+    """
+    if number is not None and not isfinite(number):
+        raise typer.BadParameter(f"{number} is no number to go by", param_hint=name)

@@ -12,12 +12,13 @@ from rich.progress import TextColumn
 from job_retry_client.batches import BatchError
 from job_retry_client.cli import reading
 from job_retry_client.cli.bulk import Bulk, progress_bar
-from job_retry_client.cli.options import Parallel, RunAfter, moment
+from job_retry_client.cli.options import Parallel, RunAfter, check_finite, moment
 from job_retry_client.cli.parallel import mapped
 from job_retry_client.cli.session import Session
 from job_retry_client.errors import JobQueueError
 from job_retry_client.models import Job, NewJob
 from job_retry_client.queue import JobQueue
+from job_retry_client.transports.base import is_header_text
 
 _BATCH = 100  # jobs of a request
 
@@ -73,6 +74,7 @@ def enqueue(  # noqa: PLR0913 - each is an option
     parallel: Parallel = 4,
 ) -> None:
     """Add a job to a queue, or many with --many."""
+    check_finite(jitter, "--jitter")
     given = {
         "job_type": job_type,
         "queue": queue,
@@ -95,10 +97,11 @@ def enqueue(  # noqa: PLR0913 - each is an option
         return
     if job_type is None:
         raise typer.BadParameter("which job?", param_hint="JOB_TYPE")
-    try:
-        job = session.queue.enqueue(**said, payload=reading.document(payload, "PAYLOAD"))
-    except ValueError as error:  # an idempotency key that no HTTP header can hold
-        raise typer.BadParameter(str(error), param_hint="--idempotency-key") from error
+    if idempotency_key is not None and not is_header_text(idempotency_key):
+        raise typer.BadParameter(
+            "it is a header: printable ASCII, no blanks around", param_hint="--idempotency-key"
+        )
+    job = session.queue.enqueue(**said, payload=reading.document(payload, "PAYLOAD"))
     session.answer(job.answer, _told(job))
 
 
@@ -147,7 +150,7 @@ def _chunks(file: IO[bytes], defaults: Mapping[str, Any]) -> Iterator[_Lines]:
 
     def counted() -> Iterator[bytes]:
         nonlocal position
-        for line in file:
+        for line in reading.lines(file, "--many"):
             position += len(line)
             yield line
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import sys
 from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import typer
 
+from job_retry_client.cli.streams import standard_input
 from job_retry_client.errors import JobQueueError
 from job_retry_client.models import NewJob
 
@@ -40,7 +40,7 @@ def document(source: str | None, name: str) -> Any:
         return None
     with _readable(name):
         if source == "-":
-            return _value(sys.stdin.buffer.read())
+            return _value(standard_input().read())
         if source.startswith("@"):
             return _value(Path(source[1:]).read_bytes())
         return _value(os.fsencode(source))  # the bytes as typed: JSON is UTF-8 in any locale
@@ -83,13 +83,29 @@ def opened(source: str, name: str) -> Iterator[IO[bytes]]:
     Raises:
         typer.BadParameter: there is no such file.
     """
-    if source == "-":
-        yield sys.stdin.buffer
-        return
     with _readable(name):
-        file = Path(source).open("rb")  # noqa: SIM115 - closed below
+        # the one closed below, the other not ours to close
+        file = standard_input() if source == "-" else Path(source).open("rb")  # noqa: SIM115
+    if source == "-":
+        yield file
+        return
     with file:
         yield file
+
+
+def lines(file: IO[bytes], name: str) -> Iterator[bytes]:
+    """Yield the lines of a file.
+
+    Raises:
+        typer.BadParameter: it cannot be read.
+    """
+    waiting = iter(file)
+    while True:
+        with _readable(name):
+            line = next(waiting, b"")
+        if not line:
+            return
+        yield line
 
 
 @contextmanager
@@ -97,7 +113,8 @@ def _readable(name: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise typer.BadParameter(f"{error.filename}: {error.strerror}", param_hint=name) from error
+        what = error.filename or "standard input"
+        raise typer.BadParameter(f"{what}: {error.strerror}", param_hint=name) from error
     except (ValueError, RecursionError) as error:
         hint = "; a string takes quotes of its own: '\"text\"'"
         raise typer.BadParameter(f"this is not JSON: {error}{hint}", param_hint=name) from error

@@ -14,7 +14,7 @@ import typer
 from rich.console import Console
 
 from job_retry_client.cli.exits import document_of, message_of
-from job_retry_client.errors import JobQueueError
+from job_retry_client.errors import CredentialsError, JobQueueError
 from job_retry_client.queue import JobQueue
 
 if TYPE_CHECKING:
@@ -58,6 +58,10 @@ def connect(options: Options) -> JobQueue:
         return JobQueue.connect(
             options.url, token=options.token, profile=options.profile, region=options.region
         )
+    except CredentialsError as error:
+        if options.token is None:
+            raise
+        raise CredentialsError(f"--token: {error}") from None
     except ValueError as error:
         raise JobQueueError(f"{options.url or 'JOB_RETRY_URL'}: {error}") from error
 
@@ -101,6 +105,14 @@ class Session:
     def err(self) -> Console:
         """Standard error: errors, notes, progress."""
         return Console(stderr=True, markup=False, highlight=False, emoji=False, soft_wrap=True)
+
+    @property
+    def shows_progress(self) -> bool:
+        """Whether standard error is a terminal, where bars and spinners are for somebody.
+
+        Not what Rich takes for one: FORCE_COLOR, which it goes by, is about colours only.
+        """
+        return self.err.is_terminal and self.err.file.isatty()
 
     def answer(self, answer: Mapping[str, Any], shown: RenderableType) -> None:
         """Print an answer: as it is with --json, else as it is shown to people."""

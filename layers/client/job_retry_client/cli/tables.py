@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rich import box
+from rich.cells import cell_len
 from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
+from job_retry_client.cli.fitting import fitted
 from job_retry_client.cli.moments import relative, show
 from job_retry_client.cli.session import plain
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
-    from rich.console import RenderableType
+    from rich.console import Console, ConsoleOptions, RenderableType
 
     from job_retry_client.models import Attempt, Job
 
@@ -33,27 +36,54 @@ STYLES = {
 _RUN_AFTER = {"queued": "due", "running": "lease ends"}
 _SETTINGS = ("lease_seconds", "max_attempts", "backoff_seconds")
 _SHOWN_DOCUMENT = 10_000
+_CUT = ("Queue", "Type", "Last error")
+_ONE_LINE = str.maketrans("\n\t", "  ")
 
 
-def jobs_table(jobs: Iterable[Job], now: datetime) -> Table:
-    """Return jobs, one a row."""
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for name in ("ID", "Status", "Queue", "Type"):
-        table.add_column(name, no_wrap=True, overflow="fold")
-    table.add_column("Attempts", justify="right")
-    table.add_column("When", no_wrap=True)
-    table.add_column("Last error", no_wrap=True, overflow="ellipsis")
-    for job in jobs:
-        table.add_row(
-            Text(str(job.id)),
-            status_text(job.status),
-            _text(job.queue),
-            _text(job.job_type),
-            Text(f"{job.attempts}/{job.max_attempts}"),
-            Text(_briefly_when(job, now)),
-            _text(_first_line(job.last_error)),
-        )
-    return table
+@dataclass(frozen=True)
+class JobsTable:
+    """Jobs, one a row, in as many columns as the terminal has room for.
+
+    Attributes:
+        jobs: the rows.
+        now: the time.
+    """
+
+    jobs: Sequence[Job]
+    now: datetime
+
+    def __rich_console__(self, _: Console, options: ConsoleOptions) -> Iterator[Table]:
+        """Return the table for the width that there is."""
+        cells = self._cells()
+        natural = {
+            name: max(cell_len(name), *(cell.cell_len for cell in column))
+            for name, column in cells.items()
+        }
+        widths = fitted(natural, options.max_width)
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, collapse_padding=True)
+        for name, width in widths.items():
+            is_cut = width < natural[name] and name in _CUT
+            table.add_column(
+                name,
+                width=width,
+                no_wrap=is_cut,
+                overflow="ellipsis" if is_cut else "fold",
+                justify="right" if name == "Attempts" else "left",
+            )
+        for row in zip(*(cells[name] for name in widths), strict=True):
+            table.add_row(*row)
+        yield table
+
+    def _cells(self) -> dict[str, list[Text]]:
+        return {
+            "ID": [Text(str(job.id)) for job in self.jobs],
+            "Status": [status_text(job.status) for job in self.jobs],
+            "Queue": [_cell(job.queue) for job in self.jobs],
+            "Type": [_cell(job.job_type) for job in self.jobs],
+            "Attempts": [Text(f"{job.attempts}/{job.max_attempts}") for job in self.jobs],
+            "When": [Text(_briefly_when(job, self.now)) for job in self.jobs],
+            "Last error": [_cell(_first_line(job.last_error)) for job in self.jobs],
+        }
 
 
 def job_card(job: Job, now: datetime) -> RenderableType:
@@ -161,3 +191,8 @@ def _grid() -> Table:
 
 def _text(text: str) -> Text:
     return Text(plain(text), overflow="fold")
+
+
+def _cell(text: str) -> Text:
+    """Return text in one line; how it is cut, its column says."""
+    return Text(plain(text).translate(_ONE_LINE))

@@ -97,6 +97,11 @@ class FlushTransport(Transport, Protocol):
         ...
 
 
+def is_header_text(text: str) -> bool:
+    """Return whether a text comes through a header as it is: printable ASCII, no blanks around."""
+    return text.isascii() and text.isprintable() and text == text.strip()
+
+
 def seconds_of(retry_after: str | None) -> float | None:
     """Read a Retry-After header; None where it is missing or says no number, as a date."""
     try:

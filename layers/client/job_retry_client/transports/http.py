@@ -5,14 +5,15 @@ urllib3 comes with boto3.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 from urllib.parse import quote, urlencode
 
 import urllib3
 
-from job_retry_client.errors import JobQueueError, NoAnswerError
-from job_retry_client.transports.base import Answer, seconds_of
+from job_retry_client.errors import CredentialsError, JobQueueError, NoAnswerError
+from job_retry_client.transports.base import Answer, is_header_text, seconds_of
 
 if TYPE_CHECKING:
     from job_retry_client.transports.base import Request
@@ -22,6 +23,9 @@ Sign: TypeAlias = Callable[[str, str, bytes | None, dict[str, str]], dict[str, s
 
 _CONNECT_SECONDS = 5
 _READ_SECONDS = 35  # an HTTP API gives up after 30, and says so
+
+# what http.client refuses it shows in its error, and it may be a secret
+_SENDABLE = re.compile(r"[\t\x20-\x7e\xa0-\xff]*")
 
 
 class HttpTransport:
@@ -49,6 +53,7 @@ class HttpTransport:
         """Ask, once.
 
         Raises:
+            CredentialsError: what tells who is calling cannot be sent.
             NoAnswerError: none came.
         """
         url = self.url + _target(request)
@@ -75,28 +80,52 @@ def _signed(
     sign: Sign, method: str, url: str, body: bytes | None, headers: dict[str, str]
 ) -> dict[str, str]:
     try:
-        return sign(method, url, body, headers)
+        signed = sign(method, url, body, headers)
     except JobQueueError:
         raise
     except Exception as error:
         # whatever an identity provider or a credential process comes up with, it may pass
         raise NoAnswerError(f"cannot sign the request: {error!r}", was_sent=False) from error
+    for name, text in signed.items():
+        if not _SENDABLE.fullmatch(text):
+            raise CredentialsError(
+                f"the credentials cannot be sent: header {name} would have a line break or another "
+                "character that a header cannot have"
+            )
+    return signed
 
 
-def bearer_token(token: str | Callable[[], str]) -> Sign:
+def bearer_token(token: str | Callable[[], str], name: str = "the token") -> Sign:
     """Send a JSON web token along.
 
     Args:
         token: or a function that returns one, asked at each request, since they expire.
+        name: of the token, for errors.
+
+    Raises:
+        CredentialsError: it is no text for a header. Of what a function returns, each request
+            raises it.
     """
+    if isinstance(token, str):
+        given = _bearer(token, name)
+        return lambda _method, _url, _body, headers: {**headers, "authorization": given}
+    ask = token
 
     def sign(
         _method: str, _url: str, _body: bytes | None, headers: dict[str, str]
     ) -> dict[str, str]:
-        current = token if isinstance(token, str) else token()
-        return {**headers, "authorization": f"Bearer {current.strip()}"}
+        current = _bearer(ask(), "what the token function returned")
+        return {**headers, "authorization": current}
 
     return sign
+
+
+def _bearer(token: object, what: str) -> str:
+    text = token.strip() if isinstance(token, str) else ""
+    if not text or not is_header_text(text):
+        # without the token: logs are read by many
+        raise CredentialsError(f"{what} is no bearer token, which is printable ASCII in one line")
+    return f"Bearer {text}"
 
 
 def _base(url: str) -> str:
