@@ -17,6 +17,7 @@ from job_retry.errors import (
     TooLargeError,
 )
 from job_retry.json_text import JsonText
+from job_retry.names import readable
 from job_retry.schemas.fields import Body
 
 B = TypeVar("B", bound=Body)
@@ -103,11 +104,12 @@ def query_from(given: Mapping[str, object], model: type[B]) -> B:
         InvalidFieldError: it is not acceptable.
     """
     try:
-        return model.model_validate(given)
+        # pydantic has no name for a field that UTF-8 cannot carry
+        return model.model_validate({readable(name): each for name, each in given.items()})
     except ValidationError as error:
         errors = error.errors(include_url=False, include_context=False, include_input=False)
         fields = [
-            (".".join(map(str, each["loc"])) or "body", each["msg"].removeprefix("Value error, "))
+            (".".join(map(str, each["loc"])), each["msg"].removeprefix("Value error, "))
             for each in errors
         ]
         raise InvalidFieldError(*fields[0], *fields[1:]) from None
