@@ -452,16 +452,19 @@ def test_all_bad_fields_are_named_at_once(jobs: Jobs) -> None:
 )
 def test_fields_that_contradict_each_other(jobs: Jobs, name: str, body: dict[str, Any]) -> None:
     victim = Victim(jobs, ROUTES[name])
-    problem(jobs.api.post(victim.path, body), 422, "invalid_field")
+    answer = jobs.api.post(victim.path, body)
+    all_refused([(body, answer)], 422, field=list(body)[-1])
     victim.check()
 
 
 @with_body
-def test_a_field_given_twice_does_no_harm(jobs: Jobs, route: Route) -> None:
+def test_a_field_given_twice_is_named(jobs: Jobs, route: Route) -> None:
     victim = Victim(jobs, route)
-    text = encoded({**victim.body, "x": 1})
-    answer = jobs.api.post(victim.path, body=f'{text[:-1]},"x":2}}')
-    all_refused([(text, answer)], 422)
+    for name, value in {**victim.body, "x": 1, "payload": [], "lease_token": "l"}.items():
+        member = f"{json.dumps(name)}:{json.dumps(value)}"
+        rest = encoded({each: value for each, value in victim.body.items() if each != name})
+        body = f"{rest[:-1]}{',' if len(rest) > len('{}') else ''}{member}, {member}}}"
+        all_refused([(body, jobs.api.post(victim.path, body=body))], 422, field=name)
     victim.check()
 
 
