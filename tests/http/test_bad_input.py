@@ -606,6 +606,7 @@ NO_INTEGERS = [
     "a\nb",
     "x" * 5000,
 ]
+NOT_FOUND = {"message": "Not Found"}  # API Gateway's own: two parts of a path are no id
 NO_JOBS = [
     "0",
     "-1",
@@ -636,7 +637,8 @@ def test_an_id_that_is_no_integer(jobs: Jobs, route: Route) -> None:
         (given, jobs.api.request(route.method, path, body=encoded(route.body)))
         for given, path in paths.items()
     )
-    all_refused(answers, 404, 422)
+    answers = ((given, answer) for given, answer in answers if answer.json != NOT_FOUND)
+    all_refused(answers, 422, field="job_id")
 
 
 @with_id

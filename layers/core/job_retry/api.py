@@ -1,5 +1,6 @@
 """HTTP around the engine: one resolver for each function, one table of errors and answers."""
 
+import re
 from base64 import b64decode
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -40,12 +41,27 @@ __all__ = [
 Handler = Callable[[dict[str, Any], LambdaContext], dict[str, Any]]
 
 
+class _Resolver(APIGatewayHttpResolver):
+    """Takes whatever API Gateway takes for a part of a path.
+
+    Powertools' own pattern knows no ``#``, ``?`` or control character, and answers that there is
+    no such route where a name is wrong.
+    """
+
+    @staticmethod
+    def _compile_regex(rule: str, base_regex: str = "^{}$") -> re.Pattern[str]:
+        return re.compile(base_regex.format(re.sub(r"<(\w+)>", r"(?P<\1>[^/]+)", rule)))
+
+
+_NO_UTF8 = "the body is not UTF-8"
+
+
 def create_app() -> APIGatewayHttpResolver:
     """Return a resolver that knows the prefix and answers every error as a problem.
 
     It keeps the current event on itself, so one serves one request at a time, as on Lambda.
     """
-    app = APIGatewayHttpResolver(strip_prefixes=[PREFIX])
+    app = _Resolver(strip_prefixes=[PREFIX])
     app.exception_handler(JobRetryError)(_refuse)
     app.exception_handler(Exception)(_give_up)
     app.not_found(_no_route)
