@@ -217,6 +217,23 @@ def test_bytes_that_are_no_text(jobs: Jobs, route: Route, server: LiveServer) ->
 
 
 @with_body
+def test_bytes_in_a_string_that_are_no_text(jobs: Jobs, route: Route) -> None:
+    victim = Victim(jobs, route)
+    field = {"enqueue": "payload", "complete": "result", "heartbeat": "progress"}
+    good = json.dumps({**victim.body, field.get(route.name, "worker_id"): "a?b"}).encode()
+    junk = (b"\xff", b"\xc3", b"\xe2\x82", b"\xf0\x9f", b"\xed\xa0\x80", b"\xff\xef\xbf\xbd")
+    answers = ((each, jobs.api.post(victim.path, body=good.replace(b"?", each))) for each in junk)
+    all_refused(answers, 400)
+    victim.check()
+
+
+def test_a_replacement_character_may_be_sent(jobs: Jobs) -> None:
+    text = '{"job_type":"t","queue":"%s","payload":"a\ufffdb"}' % jobs.queue  # noqa: UP031 - braces
+    answer = jobs.api.post("/jobs", body=text.encode())
+    assert (answer.status, answer.json["payload"]) == (201, "a\ufffdb")
+
+
+@with_body
 def test_a_body_without_a_type_is_read_as_json(
     jobs: Jobs, route: Route, server: LiveServer
 ) -> None:
