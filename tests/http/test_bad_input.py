@@ -217,6 +217,23 @@ def test_bytes_that_are_no_text(jobs: Jobs, route: Route, server: LiveServer) ->
 
 
 @with_body
+def test_bytes_in_a_string_that_are_no_text(jobs: Jobs, route: Route) -> None:
+    victim = Victim(jobs, route)
+    field = {"enqueue": "payload", "complete": "result", "heartbeat": "progress"}
+    good = json.dumps({**victim.body, field.get(route.name, "worker_id"): "a?b"}).encode()
+    junk = (b"\xff", b"\xc3", b"\xe2\x82", b"\xf0\x9f", b"\xed\xa0\x80", b"\xff\xef\xbf\xbd")
+    answers = ((each, jobs.api.post(victim.path, body=good.replace(b"?", each))) for each in junk)
+    all_refused(answers, 400)
+    victim.check()
+
+
+def test_a_replacement_character_may_be_sent(jobs: Jobs) -> None:
+    text = '{"job_type":"t","queue":"%s","payload":"a\ufffdb"}' % jobs.queue  # noqa: UP031 - braces
+    answer = jobs.api.post("/jobs", body=text.encode())
+    assert (answer.status, answer.json["payload"]) == (201, "a\ufffdb")
+
+
+@with_body
 def test_a_body_without_a_type_is_read_as_json(
     jobs: Jobs, route: Route, server: LiveServer
 ) -> None:
@@ -413,10 +430,10 @@ def test_an_unknown_field_is_named(jobs: Jobs, route: Route) -> None:
         }
         all_refused(answers.items(), 422)
         for name, answer in answers.items():
-            assert any(name.startswith(each) for each in named_fields(answer) - {"body"} or [""])
+            assert [each["field"] for each in answer.json["errors"]] == [name[:100] or '""']
     for name in ("\ud800", "a\udfff"):
         answer = jobs.api.post(victim.path, {**victim.body, name: 1})
-        all_refused([(name, answer)], 422)
+        all_refused([(name, answer)], 422, field=json.dumps(name))
     victim.check()
 
 
@@ -444,6 +461,7 @@ def test_all_bad_fields_are_named_at_once(jobs: Jobs) -> None:
 @pytest.mark.parametrize(
     ("name", "body"),
     [
+        ("enqueue", {"job_type": "t", "unique_for_seconds": 5}),
         ("claim", {"queue": "a", "queues": ["b"]}),
         ("fail", {"error": "e", "retry": False, "retry_in_seconds": 5}),
         ("release", {"run_after": "2030-01-01T00:00:00Z", "delay_seconds": 5}),
@@ -451,16 +469,19 @@ def test_all_bad_fields_are_named_at_once(jobs: Jobs) -> None:
 )
 def test_fields_that_contradict_each_other(jobs: Jobs, name: str, body: dict[str, Any]) -> None:
     victim = Victim(jobs, ROUTES[name])
-    problem(jobs.api.post(victim.path, body), 422, "invalid_field")
+    answer = jobs.api.post(victim.path, body)
+    all_refused([(body, answer)], 422, field=list(body)[-1])
     victim.check()
 
 
 @with_body
-def test_a_field_given_twice_does_no_harm(jobs: Jobs, route: Route) -> None:
+def test_a_field_given_twice_is_named(jobs: Jobs, route: Route) -> None:
     victim = Victim(jobs, route)
-    text = encoded({**victim.body, "x": 1})
-    answer = jobs.api.post(victim.path, body=f'{text[:-1]},"x":2}}')
-    all_refused([(text, answer)], 422)
+    for name, value in {**victim.body, "x": 1, "payload": [], "lease_token": "l"}.items():
+        member = f"{json.dumps(name)}:{json.dumps(value)}"
+        rest = encoded({each: value for each, value in victim.body.items() if each != name})
+        body = f"{rest[:-1]}{',' if len(rest) > len('{}') else ''}{member}, {member}}}"
+        all_refused([(body, jobs.api.post(victim.path, body=body))], 422, field=name)
     victim.check()
 
 
@@ -602,6 +623,7 @@ NO_INTEGERS = [
     "a\nb",
     "x" * 5000,
 ]
+NOT_FOUND = {"message": "Not Found"}  # API Gateway's own: two parts of a path are no id
 NO_JOBS = [
     "0",
     "-1",
@@ -632,7 +654,8 @@ def test_an_id_that_is_no_integer(jobs: Jobs, route: Route) -> None:
         (given, jobs.api.request(route.method, path, body=encoded(route.body)))
         for given, path in paths.items()
     )
-    all_refused(answers, 404, 422)
+    answers = ((given, answer) for given, answer in answers if answer.json != NOT_FOUND)
+    all_refused(answers, 422, field="job_id")
 
 
 @with_id
@@ -697,8 +720,7 @@ def test_a_bad_query_is_named(jobs: Jobs, route: Route, name: str) -> None:
         (value, jobs.api.get(f"{route.path}?{written(name)}={written(value)}"))
         for value in BAD_QUERIES[name]
     )
-    is_plain = name.isascii() and name.isalpha()
-    all_refused(answers, 422, field=name if is_plain or "_" in name else None)
+    all_refused(answers, 422, field={"": '""', "%ff": "\ufffd"}.get(name, name))
 
 
 @lists
@@ -711,7 +733,6 @@ def test_a_bad_query_is_named(jobs: Jobs, route: Route, name: str) -> None:
         "queue=a&queue=a",
         "order=asc&order=asc",
         "cursor=a&cursor=a",
-        "page=2&cursor=a",
         "x",
         "x&y&z",
         "queue",
@@ -725,6 +746,12 @@ def test_a_bad_query_is_named(jobs: Jobs, route: Route, name: str) -> None:
 )
 def test_a_strange_query(jobs: Jobs, route: Route, query: str) -> None:
     all_refused([(query, jobs.api.get(f"{route.path}?{query}"))], 422)
+
+
+@lists
+def test_a_page_beside_a_cursor_is_named(jobs: Jobs, route: Route) -> None:
+    for query in ("page=2&cursor=a", "cursor=a&page=2"):
+        all_refused([(query, jobs.api.get(f"{route.path}?{query}"))], 422, field="page")
 
 
 @lists

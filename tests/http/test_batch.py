@@ -443,6 +443,39 @@ def test_tokens_may_be_required(make_server: MakeServer, queue: str) -> None:
     assert jobs.get(second)["status"] == "running"
 
 
+# -- what is wrong with one alone ------------------------------------------------------
+
+MEMBER = {"/jobs/batch": "payload", "/jobs/complete": "result", "/jobs/fail": "error"}
+SAME_ALONE = {
+    "/jobs/batch": "/jobs",
+    "/jobs/complete": "/jobs/{}/complete",
+    "/jobs/fail": "/jobs/{}/fail",
+}
+FAULTS = {
+    "/jobs/batch": ['"unique_for_seconds": 5', '"job_type": "a"', '"payload": 1, "payload": 2'],
+    "/jobs/complete": ['"result": 1, "result": 1', '"": 1'],
+    "/jobs/fail": ['"retry": false, "retry_in_seconds": 5', '"error": "f"', r'"\ud800": 1'],
+}
+
+
+@every_path
+def test_a_fault_of_one_job_is_answered_as_if_it_were_alone(jobs: Jobs, path: str) -> None:
+    depths = (501, 600, 800)
+    deep = [f'"{MEMBER[path]}": {"[" * depth}{"]" * depth}' for depth in depths]
+    for fault in [*deep, *FAULTS[path]]:
+        good, bad = item_for(jobs, path), item_for(jobs, path)
+        text = f"{json.dumps(bad)[:-1]}, {fault}}}"
+        answer = expect(jobs.api.post(path, body=f'{{"jobs": [{json.dumps(good)}, {text}]}}'), 200)
+        first, second = answer["results"]
+        assert first["status"] in (200, 201)
+        job_id = bad.pop("id", None)
+        alone = f"{json.dumps(bad)[:-1]}, {fault}}}"
+        single = jobs.api.post(SAME_ALONE[path].format(job_id), body=alone)
+        assert second == {"status": 422, "problem": problem(single, 422, "invalid_field")}
+    kept = len(deep + FAULTS[path]) * (1 if path == "/jobs/batch" else 2)
+    assert len(jobs.list(per_page=100)["items"]) == kept
+
+
 # -- what is refused as a whole --------------------------------------------------------
 
 
@@ -501,7 +534,7 @@ def test_a_batch_has_no_other_field(jobs: Jobs, path: str) -> None:
         answer = jobs.api.post(path, {"jobs": [untouched.item], name: "x"})
         problem(answer, 422, "invalid_field")
         assert len(answer.json["errors"]) == 1
-        assert answer.json["errors"][0]["field"] == name[:100]
+        assert answer.json["errors"][0]["field"] == (name[:100] or '""')
     untouched.check()
 
 
@@ -512,6 +545,16 @@ def test_a_batch_that_is_no_object(jobs: Jobs, path: str) -> None:
         problem(jobs.api.post(path, body), 422)
     problem(jobs.api.post(path), 422)
     problem(jobs.api.post(path, body=""), 422)
+    untouched.check()
+
+
+@every_path
+def test_a_batch_with_its_jobs_twice(jobs: Jobs, path: str) -> None:
+    untouched = Untouched(jobs, path)
+    text = json.dumps({"jobs": [untouched.item]})
+    answer = jobs.api.post(path, body=f"{text[:-1]}, {text[1:]}")
+    problem(answer, 422, "invalid_field")
+    assert named_fields(answer) == {"jobs"}
     untouched.check()
 
 
@@ -534,11 +577,9 @@ def test_a_batch_that_is_no_json(jobs: Jobs, path: str) -> None:
 
 
 @every_path
-@pytest.mark.parametrize("depth", [600, 5_000, 100_000])
-def test_deep_nesting(jobs: Jobs, path: str, depth: int) -> None:
+def test_absurd_depth(jobs: Jobs, path: str) -> None:
     untouched = Untouched(jobs, path)
-    text = json.dumps(untouched.item)
-    member = "result" if path == "/jobs/complete" else "payload"
+    text, member, depth = json.dumps(untouched.item), MEMBER[path], 100_000
     for opened, closed in (("[", "]"), ('{"a":', "}")):
         deep = f"{opened * depth}1{closed * depth}"
         for bad in (deep, f'{text[:-1]}, "{member}": {deep}}}'):

@@ -352,6 +352,8 @@ def test_a_body_that_is_nested_too_deeply(both: Both, route: Route) -> None:
     for depth in (600, 100_000):
         deep = "[" * depth + "]" * depth
         for name in ("payload", "jobs", "x"):
+            if name == "jobs" and route[1] in BATCHES and depth == 600:
+                continue  # an array of one element, which is asked by itself
             body = json.dumps(BODIES[route] | {name: 0}).replace(f'"{name}": 0', f'"{name}":{deep}')
             _refuse_body(both, route, body, status=422, code="invalid_field")
 

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.http.steps import PREFIX, named_fields, problem
+
 if TYPE_CHECKING:
     from tests.http.api import Answer, Api, LiveServer
 
@@ -110,10 +112,24 @@ def test_a_bad_setting_is_named_and_changes_nothing(
     assert settings.get().json == before
 
 
-@pytest.mark.parametrize("name", ["a%20b", "x" * 129, "%C3%A9", "a%23b"])
-def test_a_name_that_no_queue_can_have_is_refused(api: Api, name: str) -> None:
-    assert api.get(f"/queues/{name}").status in (404, 422)
-    assert api.request("PUT", f"/queues/{name}", body="{}").status in (404, 422)
+NO_NAMES = ["a%20b", "x" * 129, "%C3%A9", "a%23b", "a%3Fb", "%00", "%ff", "a%0A", "%22", "%5C"]
+
+
+@pytest.mark.parametrize("prefix", ["", PREFIX])
+@pytest.mark.parametrize("name", NO_NAMES)
+def test_a_name_that_no_queue_can_have_is_refused(api: Api, prefix: str, name: str) -> None:
+    path = f"{prefix}/queues/{name}"
+    for answer in (api.get(path), api.request("PUT", path, body="{}")):
+        problem(answer, 422, "invalid_field")
+        assert named_fields(answer) == {"queue"}
+
+
+def test_a_setting_given_twice_is_named_and_changes_nothing(api: Api, settings: Settings) -> None:
+    before = settings.put(lanes=2).json
+    answer = api.request("PUT", settings.path, body='{"lanes":3,"lanes":4}')
+    problem(answer, 422, "invalid_field")
+    assert named_fields(answer) == {"lanes"}
+    assert settings.get().json == before
 
 
 def test_both_spellings(api: Api, settings: Settings) -> None:

@@ -233,9 +233,35 @@ def test_another_type_is_refused_as_a_whole() -> None:
         read_batch(app_with({"jobs": [{}]}, "text/plain"), EnqueueBody, most=5)
 
 
-@pytest.mark.parametrize("depth", [MAX_DEPTH + 1, 5_000, 200_000])
-def test_a_batch_that_is_nested_too_deeply_is_refused_as_a_whole(depth: int) -> None:
+@pytest.mark.parametrize("depth", [MAX_DEPTH + 1, MAX_DEPTH + 200])
+def test_a_job_that_is_nested_too_deeply_is_its_own_affair(depth: int) -> None:
     deep = "[" * depth + "]" * depth
+    first, second, third = read(
+        f'{{"jobs": [{{"job_type": "a"}}, {{"job_type": "b", "payload": {deep}}}, {deep}]}}'
+    )
+    assert first.job_type == "a"
+    assert (second.field, str(second)) == ("payload", "payload: is nested more than 500 deep")
+    assert (third.field, str(third)) == ("body", "body: must be a JSON object")
+
+
+def test_a_payload_may_be_as_deep_in_a_batch_as_alone() -> None:
+    deep = "[" * MAX_DEPTH + "]" * MAX_DEPTH
+    [job] = read(f'{{"jobs": [{{"job_type": "t", "payload": {deep}}}]}}')
+    assert job.payload == deep
+
+
+def test_a_member_given_twice_is_the_job_s_own_affair() -> None:
+    twice = '{"job_type": "a", "job_type": "b"}'
+    first, second = read(f'{{"jobs": [{twice}, {{"job_type": "c"}}]}}')
+    assert first.fields == [("job_type", "is given more than once")]
+    assert second.job_type == "c"
+    with pytest.raises(InvalidFieldError) as refused:
+        read('{"jobs": [{"job_type": "t"}], "jobs": [{"job_type": "t"}]}')
+    assert refused.value.field == "jobs"
+
+
+def test_a_batch_of_absurd_depth_is_refused_as_a_whole() -> None:
+    deep = "[" * 200_000 + "]" * 200_000
     with pytest.raises(InvalidFieldError) as refused:
         read(f'{{"jobs": [{{"job_type": "t", "payload": {deep}}}]}}')
     assert refused.value.field == "jobs"

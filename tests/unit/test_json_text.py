@@ -129,8 +129,15 @@ def test_a_key_given_twice_inside_a_value_stays_so() -> None:
     assert of('{"a":1,"a":2}') == '{"a":1,"a":2}'
 
 
-def test_of_a_member_given_twice_the_last_counts() -> None:
-    assert members(r'{"a":1,"b":2,"\u0061":3}') == {"a": "3", "b": "2"}
+def test_a_member_given_more_than_once_is_refused() -> None:
+    with pytest.raises(InvalidFieldError) as refused:
+        members(r'{"a":1,"b":2,"\u0061":3,"c":[],"":0,"a":1,"":0}')
+    assert refused.value.fields == [
+        ("a", "is given more than once"),
+        ('""', "is given more than once"),
+    ]
+    with pytest.raises(InvalidJsonError):  # that it is no JSON comes first
+        members('{"a":1,"a":2')
 
 
 @pytest.mark.parametrize("body", ["{}", " {} ", "\n{\t}\r\n"])
@@ -179,6 +186,15 @@ def test_the_limit_holds_for_each_member_by_itself() -> None:
     with pytest.raises(InvalidFieldError) as refused:
         members(f'{{"a":1,"b":[{deepest}]}}')
     assert refused.value.field == "b"
+
+
+def test_without_a_limit_the_parser_has_one() -> None:
+    deep = nested(MAX_DEPTH + 100, left="[", right="]")
+    assert members(f'{{"it":{deep}}}', math.inf) == {"it": deep}
+    absurd = nested(200_000, left="[", right="]")
+    with pytest.raises(InvalidFieldError) as refused:
+        members(f'{{"it":{absurd}}}', math.inf)
+    assert refused.value.field == "it"
 
 
 def test_wide_is_not_deep() -> None:
@@ -287,15 +303,21 @@ def judged(body: str) -> dict[str, JsonText] | None:
 
 
 def standard(body: str) -> Any:
-    """Return what the standard library makes of it, less NaN and the infinities."""
+    """Return what the standard library makes of it, less NaN, infinities and repeated members."""
+    last: list[tuple[str, Any]] = []  # of the outermost object, in the end
 
     def refuse(_: str) -> Any:
         raise ValueError
 
+    def keep(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        last[:] = pairs
+        return dict(pairs)
+
     try:
-        return json.loads(body, parse_constant=refuse)
+        found = json.loads(body, parse_constant=refuse, object_pairs_hook=keep)
     except (ValueError, RecursionError):
         return None
+    return None if isinstance(found, dict) and len(found) < len(last) else found
 
 
 @given(

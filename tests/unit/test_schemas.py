@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from job_retry.claiming import ClaimRequest
 from job_retry.clock import MAX_MOMENT, MAX_SECONDS
-from job_retry.errors import TooLargeError
+from job_retry.errors import InvalidFieldError, TooLargeError
 from job_retry.job import NewJob, Status
 from job_retry.json_text import MAX_DOCUMENT_BYTES, JsonText
 from job_retry.listing import ListRequest
@@ -313,7 +313,7 @@ def test_nothing_but_a_refusal_comes_of_junk(model: type[Body], name: str, value
     for field in [name, *model.model_fields]:
         try:
             read(model, **{field: value})
-        except (ValidationError, TooLargeError):
+        except (ValidationError, InvalidFieldError, TooLargeError):
             continue
 
 
@@ -335,14 +335,24 @@ def test_a_name_that_utf_8_cannot_carry_is_refused() -> None:
         (ClaimBody, {"queue": "a", "queues": ["b"]}),
         (FailBody, {"retry": False, "retry_in_seconds": 0}),
         (ReleaseBody, {"run_after": T0, "delay_seconds": 0}),
-        (ListQuery, {"page": 2, "cursor": "c"}),
-        (DeadLettersQuery, {"page": 2, "cursor": "c"}),
+        (ListQuery, {"cursor": "c", "page": 2}),
+        (DeadLettersQuery, {"cursor": "c", "page": 2}),
     ],
 )
 def test_two_ways_to_say_one_thing_are_refused(model: type[Body], given: dict[str, Any]) -> None:
-    assert refused(model, **given) == {""}
+    with pytest.raises(InvalidFieldError) as caught:
+        read(model, **given)
+    assert [name for name, _ in caught.value.fields] == list(given)[1:]
     for name, value in given.items():
         assert read(model, **{name: value})
+
+
+@pytest.mark.parametrize("model", [EnqueueBody, EnqueueItem])
+def test_a_time_without_a_key_is_refused(model: type[Body]) -> None:
+    with pytest.raises(InvalidFieldError) as caught:
+        read(model, unique_for_seconds=5)
+    assert caught.value.field == "unique_for_seconds"
+    assert read(model, unique_for_seconds=5, unique_key="k").unique_for_seconds == 5
 
 
 @pytest.mark.parametrize("junk", ["false", 0, 1, None, "yes"])

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from job_retry.names import readable
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -28,15 +30,15 @@ class InvalidFieldError(JobRetryError):
     """Fields of the request are not acceptable.
 
     Attributes:
-        fields: name as the caller wrote it, and what is wrong, of each.
+        fields: name as the caller wrote it (see `readable`), and what is wrong, of each.
         field: the first one's name.
     """
 
     code = "invalid_field"
 
     def __init__(self, field: str, message: str, *more: tuple[str, str]) -> None:
-        self.field = field
-        self.fields = [(field, message), *more]
+        self.fields = [(readable(name), what) for name, what in ((field, message), *more)]
+        self.field = self.fields[0][0]
         super().__init__("; ".join(f"{each[:100]}: {what}" for each, what in self.fields[:20]))
 
 

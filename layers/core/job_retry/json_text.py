@@ -42,26 +42,27 @@ class JsonText(str):
     __slots__ = ()
 
 
-def members(body: str, max_depth: int = MAX_DEPTH) -> dict[str, JsonText]:
+def members(body: str, max_depth: float = MAX_DEPTH) -> dict[str, JsonText]:
     """Take a JSON object apart into the compact text of each member.
 
     Args:
         body: the JSON text.
-        max_depth: how deep a member may be nested.
+        max_depth: how deep a member may be nested; infinity for as deep as the parser goes.
 
     Raises:
         InvalidJsonError: the body is not JSON.
-        InvalidFieldError: it is no object, or one of its members is nested too deeply.
+        InvalidFieldError: it is no object, or one of its members is nested too deeply or
+            given more than once.
     """
     at = _skip_space(body, 0)
     if body[at : at + 1] != "{":
         _parse(body, at, "body")
         raise InvalidFieldError("body", "must be a JSON object")
-    found: dict[str, JsonText] = {}
+    found: list[tuple[str, JsonText]] = []
     at = _skip_space(body, at + 1)
     if body[at : at + 1] == "}":
         _expect_end(body, at + 1)
-        return found
+        return {}
     while True:
         if body[at : at + 1] != '"':
             _broken(body, at, "a member's name in quotes")
@@ -73,12 +74,12 @@ def members(body: str, max_depth: int = MAX_DEPTH) -> dict[str, JsonText]:
         end = _parse(body, start, name)
         text = compact(body[start:end])
         _check_depth(text, name, max_depth)
-        found[name] = text
+        found.append((name, text))
         at = _skip_space(body, end)
         separator = body[at : at + 1]
         if separator == "}":
             _expect_end(body, at + 1)
-            return found
+            return _each_once(found)
         if separator != ",":
             _broken(body, at, "',' or '}'")
         at = _skip_space(body, at + 1)
@@ -171,7 +172,22 @@ def _compact_token(match: re.Match[str]) -> str:
     return plain
 
 
-def _check_depth(text: str, name: str, max_depth: int) -> None:
+def _each_once(found: list[tuple[str, JsonText]]) -> dict[str, JsonText]:
+    """Refuse names given again: which value then counts, readers of JSON do not agree."""
+    once = dict(found)
+    if len(once) == len(found):
+        return once
+    seen: set[str] = set()
+    again: dict[str, str] = {}
+    for name, _ in found:
+        if name in seen:
+            again[name] = "is given more than once"
+        seen.add(name)
+    first, *more = again.items()
+    raise InvalidFieldError(*first, *more)
+
+
+def _check_depth(text: str, name: str, max_depth: float) -> None:
     if text.count("[") + text.count("{") <= max_depth:
         return
     brackets = _NO_BRACKET.sub("", _STRING.sub("", text))

@@ -5,6 +5,7 @@ from typing import Annotated, Self
 from pydantic import Field, model_validator
 
 from job_retry.claiming import ClaimRequest
+from job_retry.errors import InvalidFieldError
 from job_retry.schemas.fields import Body, JobType, LeaseSeconds, Queue, WorkerId
 
 
@@ -21,8 +22,7 @@ class ClaimBody(Body):
     @model_validator(mode="after")
     def _one_way_to_name_queues(self) -> Self:
         if self.queue is not None and self.queues is not None:
-            message = "queue and queues: give one of them"
-            raise ValueError(message)
+            raise InvalidFieldError("queues", "stands beside queue: give one of them")
         return self
 
     def request(self) -> ClaimRequest:

@@ -45,8 +45,7 @@ class EnqueueBody(Body):
     @model_validator(mode="after")
     def _no_time_without_key(self) -> Self:
         if self.unique_for_seconds is not None and self.unique_key is None:
-            message = "unique_for_seconds makes no sense without unique_key"
-            raise ValueError(message)
+            raise InvalidFieldError("unique_for_seconds", "makes no sense without unique_key")
         return self
 
     def new_job(self, idempotency_key: str | None = None) -> NewJob:

@@ -5,6 +5,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BeforeValidator, Field, StringConstraints, model_validator
 
+from job_retry.errors import InvalidFieldError
 from job_retry.job import Status
 from job_retry.listing import ListRequest
 from job_retry.schemas.fields import Body, JobType, Queue
@@ -37,8 +38,7 @@ class DeadLettersQuery(Body):
     @model_validator(mode="after")
     def _one_way_to_turn_pages(self) -> Self:
         if self.cursor is not None and self.page != 1:
-            message = "page and cursor: give one of them"
-            raise ValueError(message)
+            raise InvalidFieldError("page", "stands beside cursor: give one of them")
         return self
 
     def request(self) -> ListRequest:

@@ -4,6 +4,7 @@ from typing import Any, ClassVar, Self
 
 from pydantic import model_validator
 
+from job_retry.errors import InvalidFieldError
 from job_retry.json_text import JsonText
 from job_retry.schemas.fields import (
     Body,
@@ -40,8 +41,7 @@ class FailBody(Body):
     @model_validator(mode="after")
     def _no_delay_without_retry(self) -> Self:
         if not self.retry and self.retry_in_seconds is not None:
-            message = "retry_in_seconds makes no sense with retry: false"
-            raise ValueError(message)
+            raise InvalidFieldError("retry_in_seconds", "makes no sense with retry: false")
         return self
 
 
@@ -65,8 +65,7 @@ class ReleaseBody(Body):
     @model_validator(mode="after")
     def _one_way_to_say_when(self) -> Self:
         if self.run_after is not None and self.delay_seconds is not None:
-            message = "run_after and delay_seconds: give one of them"
-            raise ValueError(message)
+            raise InvalidFieldError("delay_seconds", "stands beside run_after: give one of them")
         return self
 
 
