@@ -200,6 +200,47 @@ def test_what_a_slow_claim_brings_too_late_is_given_back(function: Function) -> 
     assert function.queue.jobs[1]["attempts"] == 0
 
 
+@pytest.mark.parametrize("seconds", [20, LAST + 5, 900])
+def test_a_job_of_an_unknown_type_waits_a_minute_whatever_time_is_left(
+    function: Function, seconds: float, caplog: pytest.LogCaptureFixture
+) -> None:
+    function.handle(lambda _: None, "known", max_seconds=5)
+    ids = function.queue.add("renamed_type", 3)
+    function.queue.add("known", 2)
+    summary = function.invoke(seconds)
+    assert summary == {"completed": 2, "released": 3, "ended_by": "idle"}
+    told = [(body["job_id"], body["delay_seconds"]) for body in function.queue.bodies("release")]
+    assert sorted(told) == [(each, 60) for each in ids]
+    assert [function.queue.jobs[each]["attempts"] for each in ids] == [0, 0, 0]
+    assert [text for text in caplog.messages if "no handler for job type" in text] == [
+        "no handler for job type 'renamed_type': its jobs are given back, every 60 s"
+    ]
+
+
+def test_without_any_handler_all_jobs_wait_a_minute(function: Function) -> None:
+    function.queue.add(number=2)
+    assert function.invoke() == {"released": 2, "ended_by": "idle"}
+    assert {body["delay_seconds"] for body in function.queue.bodies("release")} == {60}
+
+
+def test_what_does_not_fit_any_more_is_given_back_once(function: Function) -> None:
+    """It is due again at once, for others: this invocation names only what still fits."""
+
+    def after(verb: str, _body: object) -> None:
+        if verb == "claim":
+            function.clock.now += 5
+
+    function.handle(lambda _: None, "usual")
+    function.handle(lambda _: None, "quick", max_seconds=1)
+    function.queue.after = after
+    function.queue.add("usual", 3)
+    assert function.invoke(60 + LAST + 4) == {"released": 3, "ended_by": "idle"}
+    named = [claim.get("job_types") for claim in function.queue.bodies("claim")]
+    assert named[0] is None
+    assert {str(each) for each in named[1:]} == {"['quick']"}
+    assert len({body["job_id"] for body in function.queue.bodies("release")}) == 3
+
+
 @pytest.mark.parametrize("kind", ["function", "coroutine"])
 def test_what_is_not_done_in_time_has_failed(function: Function, kind: str) -> None:
     began, gate = Gate(), Gate()

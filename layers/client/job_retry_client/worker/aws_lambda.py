@@ -68,8 +68,7 @@ class LambdaWorker:
                 self._settings, worker_id=_name(context), last_words_seconds=_LAST_WORDS_SECONDS
             ),
             plan,
-            # asked again, since a claim may take its time
-            may_start=lambda job: self._needs(job.job_type) <= rest(),
+            may_start=lambda job: self._may_start(job.job_type, rest()),
             ends_at=ends_at,
             # The leases end when the invocation does: nothing to renew, and nobody waits for
             # long if it is cut off.
@@ -90,16 +89,25 @@ class LambdaWorker:
         return summary
 
     def _plan(self, rest: float) -> ClaimPlan | None:
-        """Claim what can be done in the time that is left, in seconds."""
+        """Claim what can be done in the time that is left, in seconds.
+
+        Time only gets less: what is given back because it does not fit is not named again.
+        """
         wanted = self._job_types()
         known = self._handlers.job_types
         fitting = [each for each in known if self._needs(each) <= rest]
-        if not fitting:
+        if rest <= 0 or (known and not fitting):
             return None
         lease = math.ceil(rest + _LAST_SECONDS) + _LEASE_MARGIN_SECONDS
         if len(fitting) == len(known):
             return ClaimPlan(wanted, lease)
         return ClaimPlan(fitting[:MOST_JOB_TYPES], lease)
+
+    def _may_start(self, job_type: str, rest: float) -> bool:
+        """Tell whether a claimed job still fits; the claim may have taken its time."""
+        # A type without a handler takes none: to run it is to give it back for a while, and to
+        # say so. Given back here it would be due at once, and claimed again and again.
+        return job_type not in self._handlers.job_types or self._needs(job_type) <= rest
 
     def _needs(self, job_type: str) -> float:
         return self._handlers.max_seconds(job_type, self._max_seconds)
