@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import signal
 import threading
+from datetime import timedelta
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
@@ -42,7 +44,7 @@ def signals() -> Iterator[None]:
 
 
 def a_worker(queue: FakeQueue, handler: Callable[[JobContext], Any], **settings: Any) -> Worker:
-    worker = Worker(queue.client, **{"max_poll_seconds": 0.002, "grace_seconds": 600.0, **settings})
+    worker = Worker(queue.client, **{"grace_seconds": 600.0, **settings})
     worker.handler("mail")(handler)
     return worker
 
@@ -210,7 +212,7 @@ def test_coroutines_clean_up_before_it_returns(queue: FakeQueue) -> None:
 def test_what_the_queue_does_not_understand_is_raised(queue: FakeQueue) -> None:
     queue.before = lambda _verb, _body: problem(422, "invalid_field")
     with pytest.raises(InvalidRequestError):
-        a_worker(queue, lambda _: None, lease_seconds=0).run()
+        a_worker(queue, lambda _: None).run()
 
 
 def test_another_signals_exception_stops_it(queue: FakeQueue) -> None:
@@ -313,10 +315,50 @@ def test_parentheses_that_were_forgotten_are_told(queue: FakeQueue) -> None:
         Worker(queue.client).handler(lambda _: None)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("concurrency", [0, -1])
-def test_no_concurrency_is_refused(queue: FakeQueue, concurrency: int) -> None:
-    with pytest.raises(ValueError, match="concurrency must be 1 or more"):
-        Worker(queue.client, concurrency=concurrency)
+@pytest.mark.parametrize(
+    ("name", "given"),
+    [
+        ("concurrency", 0),
+        ("concurrency", -1),
+        ("lease_seconds", 0),
+        ("grace_seconds", -0.1),
+        ("grace_seconds", -math.inf),
+        ("grace_seconds", math.nan),
+        ("max_poll_seconds", 0),
+        ("max_poll_seconds", -1),
+        ("max_poll_seconds", 0.099),
+        ("max_poll_seconds", math.nan),
+        ("max_seconds", -1),
+        ("max_seconds", math.nan),
+    ],
+)
+def test_a_number_that_means_nothing_is_refused_at_once(
+    queue: FakeQueue, name: str, given: float
+) -> None:
+    settings: dict[str, Any] = {name: given}
+    with pytest.raises(ValueError, match=f"{name} must be .* or more, not {given}"):
+        Worker(queue.client, **settings)
+    if name == "max_seconds":
+        with pytest.raises(ValueError, match="max_seconds must be 0 or more"):
+            Worker(queue.client).handler("mail", max_seconds=given)
+
+
+@pytest.mark.parametrize(
+    ("name", "given"),
+    [
+        ("concurrency", 1.5),
+        ("concurrency", "4"),
+        ("lease_seconds", 30.5),
+        ("grace_seconds", "20"),
+        ("grace_seconds", None),
+        ("max_poll_seconds", "20"),
+        ("max_seconds", timedelta(seconds=5)),
+    ],
+)
+def test_what_is_no_number_is_refused_at_once(queue: FakeQueue, name: str, given: object) -> None:
+    settings: dict[str, Any] = {name: given}
+    with pytest.raises(TypeError, match=f"{name} must be"):
+        Worker(queue.client, **settings)
 
 
 def test_registering_gives_back_what_was_registered(queue: FakeQueue) -> None:
