@@ -9,6 +9,7 @@ import signal
 import threading
 from datetime import timedelta
 from queue import SimpleQueue
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -189,6 +190,40 @@ def test_a_stop_before_it_runs_is_not_forgotten(queue: FakeQueue) -> None:
     queue.add()
     assert worker.run() == {}
     assert worker.run(until_idle=True) == {"completed": 1}
+
+
+def test_a_second_run_is_refused_and_leaves_the_first_alone(queue: FakeQueue) -> None:
+    gate = Gate()
+
+    async def work(_context: JobContext) -> str:
+        await asyncio.to_thread(gate.wait)
+        return "whole"
+
+    worker = a_worker(queue, work)
+    queue.add()
+    running = run(worker, until_idle=False)
+    gate.wait_for_arrivals()
+    with pytest.raises(RuntimeError, match="at work already"):
+        worker.run(until_idle=True)
+    invoke = worker.lambda_handler()
+    context = SimpleNamespace(get_remaining_time_in_millis=lambda: 900_000, log_stream_name="s")
+    with pytest.raises(RuntimeError, match="at work already"):
+        invoke({}, context)
+    worker.stop()
+    gate.open()
+    assert running.end() == {"completed": 1}
+    assert queue.jobs[1]["result"] == "whole"
+    queue.add()
+    assert worker.run(until_idle=True) == {"completed": 1}
+    queue.add()
+    assert invoke({}, context) == {"completed": 1, "ended_by": "idle"}
+
+
+def test_a_run_within_a_handler_is_refused(queue: FakeQueue) -> None:
+    worker = a_worker(queue, lambda _: worker.run(until_idle=True))
+    queue.add()
+    assert worker.run(until_idle=True) == {"failed": 1}
+    assert queue.jobs[1]["last_error"].startswith("RuntimeError: this worker is at work already")
 
 
 def test_coroutines_clean_up_before_it_returns(queue: FakeQueue) -> None:

@@ -46,7 +46,18 @@ class LambdaWorker:
         self._clock = clock
 
     def __call__(self, _event: Any, context: Any) -> dict[str, Any]:
-        """Work, and return how many jobs came to what, and why it ended: ``idle`` or ``time``."""
+        """Work, and return how many jobs came to what, and why it ended: ``idle`` or ``time``.
+
+        Raises:
+            RuntimeError: the worker is at work already.
+        """
+        try:
+            with self._handlers.in_use(_CLEAN_UP_SECONDS):
+                return self._work(context)
+        finally:
+            self._queue.flush()
+
+    def _work(self, context: Any) -> dict[str, Any]:
         ends_at: float = (
             self._clock() + context.get_remaining_time_in_millis() / 1000 - _LAST_SECONDS
         )
@@ -78,11 +89,7 @@ class LambdaWorker:
             ),
             clock=self._clock,
         )
-        try:
-            crew.work(until_idle=True)
-        finally:
-            self._handlers.event_loop.close(_CLEAN_UP_SECONDS)
-            self._queue.flush()
+        crew.work(until_idle=True)
         is_short = is_short or rest() <= 0
         summary = {**crew.ledger.counts, "ended_by": "time" if is_short else "idle"}
         _logger.info("%s", summary)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import logging
 from collections.abc import Callable
+from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -14,6 +15,8 @@ from job_retry_client.worker.coroutines import EventLoop
 from job_retry_client.worker.outcomes import Released, outcome_of_error, outcome_of_result
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from job_retry_client.worker.outcomes import Outcome
 
 Handler: TypeAlias = Callable[[JobContext], Any]
@@ -44,12 +47,33 @@ class Handlers:
         self._middleware: list[Middleware] = []
         self._missed: set[str] = set()
         self._lock = Lock()
+        self._in_use = Lock()
         self.event_loop = EventLoop()
 
     @property
     def job_types(self) -> list[str]:
         """The types that there is a handler for."""
         return list(self._registered)
+
+    @contextmanager
+    def in_use(self, clean_up_seconds: float) -> Iterator[None]:
+        """Work with the handlers, alone: the end closes the event loop that all of them share.
+
+        Args:
+            clean_up_seconds: that coroutines have at the end.
+
+        Raises:
+            RuntimeError: they are at work already.
+        """
+        if not self._in_use.acquire(blocking=False):
+            raise RuntimeError("this worker is at work already; make another one to run beside it")
+        try:
+            try:
+                yield
+            finally:
+                self.event_loop.close(clean_up_seconds)
+        finally:
+            self._in_use.release()
 
     def add(self, job_type: str, registered: Registered) -> None:
         """Register a handler.

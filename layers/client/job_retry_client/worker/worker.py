@@ -29,7 +29,7 @@ _LEAST_POLL_SECONDS = 0.1  # less is a loop that costs reads all the time
 
 
 class Worker:
-    """Claims jobs and has handlers work on them.
+    """Claims jobs and has handlers work on them; one `run`, or one invocation, at a time.
 
     Args:
         queue: that the jobs are in. The worker asks it once each time, and repeats by itself.
@@ -129,7 +129,12 @@ class Worker:
         Raises:
             InvalidRequestError, TypeError, ValueError: the queue does not understand what the
                 worker claims, or there are too few or too many types to claim.
+            RuntimeError: it runs already, in another thread or around the handler that asks.
         """
+        with self._handlers.in_use(CLEAN_UP_SECONDS):
+            return self._run(until_idle=until_idle)
+
+    def _run(self, *, until_idle: bool) -> Mapping[str, int]:
         crew = Crew(self._queue, self._handlers, self._settings, self._plan)
         self._crew = crew
         if self._is_stopped:
@@ -158,7 +163,6 @@ class Worker:
             crew.stop()  # where another signal's handler has raised something
             for number, handler in before.items():
                 signal.signal(number, handler)
-            self._handlers.event_loop.close(CLEAN_UP_SECONDS)
         if failures:
             raise failures[0]
         return crew.ledger.counts
@@ -177,7 +181,8 @@ class Worker:
         """Return a Lambda function's handler: it works until nothing is due or time is short.
 
         It starts no job whose handler may take longer than the invocation still lasts. The event
-        does not matter; any will do that wakes it.
+        does not matter; any will do that wakes it. While the worker is at work already, it raises
+        a RuntimeError.
         """
         return LambdaWorker(
             self._queue, self._handlers, self._settings, self._job_types, self._max_seconds
