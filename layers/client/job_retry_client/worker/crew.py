@@ -13,10 +13,11 @@ from job_retry_client.models import Failure
 from job_retry_client.queue import JobQueue
 from job_retry_client.retries import Retries
 from job_retry_client.worker.context import JobContext
+from job_retry_client.worker.descriptions import describe
 from job_retry_client.worker.leases import LeaseKeeper
 from job_retry_client.worker.ledger import MOST_CLAIMED, Ledger
 from job_retry_client.worker.numbers import wait_of
-from job_retry_client.worker.outcomes import Released, describe
+from job_retry_client.worker.outcomes import Released
 from job_retry_client.worker.polling import Polling
 from job_retry_client.worker.settling import Settler
 from job_retry_client.worker.slots import Slots

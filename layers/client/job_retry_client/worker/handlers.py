@@ -10,9 +10,18 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from job_retry_client.models import Failure
 from job_retry_client.worker.context import JobContext
 from job_retry_client.worker.coroutines import EventLoop
-from job_retry_client.worker.outcomes import Released, outcome_of_error, outcome_of_result
+from job_retry_client.worker.descriptions import text_of
+from job_retry_client.worker.outcomes import (
+    Discard,
+    Released,
+    RetryIn,
+    Snooze,
+    outcome_of_error,
+    outcome_of_result,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -110,9 +119,13 @@ class Handlers:
         for middleware in reversed(self._middleware):
             call = _around(middleware, call)
         try:
-            return outcome_of_result(call(context))
+            outcome = outcome_of_result(call(context))
         except BaseException as error:  # noqa: BLE001 - SystemExit, too, is a failed run
+            _log(context, error)
             return outcome_of_error(error)
+        if isinstance(outcome, Failure):
+            _logger.warning("job %d: %s", context.job.id, outcome.error)
+        return outcome
 
     def _driven(self, handler: Handler) -> Handler:
         def call(context: JobContext) -> Any:
@@ -134,6 +147,20 @@ class Handlers:
                 _UNKNOWN_DELAY_SECONDS,
             )
         return Released(_UNKNOWN_DELAY_SECONDS)
+
+
+def _log(context: JobContext, error: BaseException) -> None:
+    """Log that a run failed, and why; what was given up before is told elsewhere."""
+    if isinstance(error, Snooze) or context.is_over:
+        return
+    is_said = isinstance(error, (Discard, RetryIn))  # on purpose: a line is enough
+    _logger.warning(
+        "job %d: the handler of %r failed%s",
+        context.job.id,
+        context.job.job_type,
+        f": {type(error).__name__}: {text_of(error)}" if is_said else "",
+        exc_info=None if is_said and error.__cause__ is None else error,
+    )
 
 
 def _around(middleware: Middleware, call: Handler) -> Handler:
