@@ -128,6 +128,44 @@ def test_nothing_is_claimed_that_does_not_fit(
         assert summary == {"ended_by": "time"}
 
 
+def test_a_timeout_that_is_too_short_for_all_is_told_each_time(
+    function: Function, caplog: pytest.LogCaptureFixture
+) -> None:
+    function.handle(lambda _: None)
+    function.queue.add()
+    for _ in range(2):
+        assert function.invoke(10) == {"ended_by": "time"}
+    told, again = caplog.messages
+    assert told == again
+    assert told.startswith(
+        "no job is begun of 'mail': the invocation has 8.0 s for handlers, and these may take 60 s "
+        "or more; raise the function's timeout, or lower max_seconds"
+    )
+
+
+def test_a_timeout_that_is_too_short_for_some_is_told_once(
+    function: Function, caplog: pytest.LogCaptureFixture
+) -> None:
+    function.handle(lambda _: None, "quick", max_seconds=5)
+    function.handle(lambda _: None, "long", max_seconds=600)
+    function.handle(lambda _: None, "longer", max_seconds=700.5)
+    for _ in range(2):
+        function.invoke(100)
+    (told,) = caplog.messages
+    assert told.startswith("no job is begun of 'long', 'longer': ")
+    assert "600 s or more" in told
+    function.invoke(4)
+    assert "'quick'" in caplog.messages[-1]
+
+
+def test_a_timeout_that_is_long_enough_is_not_told(
+    function: Function, caplog: pytest.LogCaptureFixture
+) -> None:
+    function.handle(lambda _: None)
+    function.invoke(60 + LAST)
+    assert caplog.messages == []
+
+
 @pytest.mark.parametrize("seconds", [0, 0.5, LAST, -1])
 def test_with_hardly_any_time_nothing_is_claimed(function: Function, seconds: float) -> None:
     function.handle(lambda _: None, max_seconds=0.001)

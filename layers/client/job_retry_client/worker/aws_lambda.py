@@ -44,6 +44,7 @@ class LambdaWorker:
         self._job_types = job_types
         self._max_seconds = max_seconds
         self._clock = clock
+        self._told: set[str] = set()  # types that the log has been told of as taking too long
 
     def __call__(self, _event: Any, context: Any) -> dict[str, Any]:
         """Work, and return how many jobs came to what, and why it ended: ``idle`` or ``time``.
@@ -72,6 +73,7 @@ class LambdaWorker:
             is_short = found is None
             return found
 
+        self._warn(rest())
         crew = Crew(
             self._queue,
             self._handlers,
@@ -115,6 +117,25 @@ class LambdaWorker:
         # A type without a handler takes none: to run it is to give it back for a while, and to
         # say so. Given back here it would be due at once, and claimed again and again.
         return job_type not in self._handlers.job_types or self._needs(job_type) <= rest
+
+    def _warn(self, rest: float) -> None:
+        """Say of which types no job can be begun, though the invocation has only begun itself.
+
+        Each is told once; if it is all of them, they are told each time, since nothing is done.
+        """
+        known = self._handlers.job_types
+        late = [each for each in known if self._needs(each) > rest]
+        new = [each for each in late if each not in self._told]
+        if new or (late and len(late) == len(known)):
+            _logger.warning(
+                "no job is begun of %s: the invocation has %.1f s for handlers, and these may take "
+                "%g s or more; raise the function's timeout, or lower max_seconds, of the handler "
+                "or of the Worker",
+                ", ".join(map(repr, new or late)),
+                max(0.0, rest),
+                min(map(self._needs, new or late)),
+            )
+        self._told.update(late)
 
     def _needs(self, job_type: str) -> float:
         return self._handlers.max_seconds(job_type, self._max_seconds)
