@@ -350,6 +350,21 @@ def test_parentheses_that_were_forgotten_are_told(queue: FakeQueue) -> None:
         Worker(queue.client).handler(lambda _: None)  # type: ignore[arg-type]
 
 
+def test_what_cannot_work_is_refused_where_it_is_registered(queue: FakeQueue) -> None:
+    worker = Worker(queue.client)
+    for nothing in (5, None, "send"):
+        given: Any = nothing
+        with pytest.raises(TypeError, match="a handler is a function, not"):
+            worker.handler("mail")(given)
+        with pytest.raises(TypeError, match="a middleware is a function, not"):
+            worker.middleware(given)
+    with pytest.raises(ValueError, match="not empty"):
+        worker.handler("")
+    worker.handler("mail")(lambda _: None)  # nothing is left of what was refused
+    queue.add()
+    assert worker.run(until_idle=True) == {"completed": 1}
+
+
 @pytest.mark.parametrize(
     ("name", "given"),
     [

@@ -88,8 +88,11 @@ class Handlers:
         """Register a handler.
 
         Raises:
+            TypeError: it is nothing that can be called.
             ValueError: the type has one.
         """
+        if not callable(registered.handler):
+            raise TypeError(f"a handler is a function, not {registered.handler!r}")
         if job_type in self._registered:
             raise ValueError(f"job type {job_type!r} has a handler already")
         self._registered[job_type] = registered
@@ -98,9 +101,11 @@ class Handlers:
         """Let something stand around each run; what was added first is outermost.
 
         Raises:
-            TypeError: it is a coroutine function; a handler's coroutine has ended when a
-                middleware gets its result.
+            TypeError: it cannot be called, or is a coroutine function; a handler's coroutine has
+                ended when a middleware gets its result.
         """
+        if not callable(middleware):
+            raise TypeError(f"a middleware is a function, not {middleware!r}")
         if inspect.iscoroutinefunction(middleware):
             raise TypeError("a middleware is no coroutine function")
         self._middleware.append(middleware)

@@ -94,11 +94,13 @@ class Worker:
             max_seconds: that it takes at most; a Lambda worker starts it only with so much time.
 
         Raises:
-            TypeError: the parentheses were forgotten.
-            ValueError: the type has a handler already, or the time is none.
+            TypeError: the parentheses were forgotten, or what is registered is no function.
+            ValueError: the type is empty or has a handler already, or the time is none.
         """
         if not isinstance(job_type, str):
             raise TypeError('say of which type: @worker.handler("send_mail")')
+        if not job_type:
+            raise ValueError("a job type is not empty")
         if max_seconds is not None:
             numbers.seconds("max_seconds", max_seconds)
 
@@ -113,6 +115,9 @@ class Worker:
 
         It is given the `JobContext` and what it is to call with it, and returns what that
         returns. What is registered first is outermost.
+
+        Raises:
+            TypeError: it is no function, or a coroutine function.
         """
         self._handlers.add_middleware(middleware)
         return middleware
