@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +33,8 @@ class Function:
         made = self.worker.lambda_handler()
         assert isinstance(made, LambdaWorker)
         made._clock = self.clock
+        # more often than a program may ask for it
+        made._settings = replace(made._settings, max_poll_seconds=0.002)
         self._handler = made
 
     def invoke(
