@@ -477,6 +477,46 @@ def test_what_is_not_done_in_time_is_given_back(how: str) -> None:
     assert work.crew.ledger.counts == {"released": 30}
 
 
+@pytest.mark.parametrize("seconds", [math.inf, 1e12, 1e300, 10**9])
+def test_a_grace_beyond_all_clocks_lets_handlers_finish(seconds: float) -> None:
+    gate, told = Gate(), Gate()
+
+    def handler(context: JobContext) -> None:
+        assert context.wait(seconds)
+        told.open()
+        gate.wait()
+
+    work = Work(handler, grace_seconds=seconds)
+    work.queue.add()
+    running = work.run(until_idle=False)
+    work.queue.wait_for(lambda: work.queue.statuses()["running"] == 1)
+    work.crew.stop()
+    told.wait()
+    gate.open()
+    assert running.end() == {"completed": 1}
+
+
+def test_a_grace_without_an_end_has_one_when_asked_again() -> None:
+    gate = Gate()
+    work = Work(lambda _: gate.wait(), grace_seconds=math.inf)
+    work.queue.add()
+    running = work.run(until_idle=False)
+    gate.wait_for_arrivals()
+    work.crew.stop()
+    work.crew.stop()
+    assert running.end() == {"released": 1}
+    gate.open()
+
+
+def test_a_pause_beyond_all_clocks_ends_with_a_stop() -> None:
+    work = Work(max_poll_seconds=math.inf)
+    work.queue.retry_after_seconds = 1e300
+    running = work.run(until_idle=False)
+    work.queue.wait_for(lambda: work.queue.count("claim") == 1)
+    work.crew.stop()
+    assert running.end() == {}
+
+
 def handlers_end() -> bool:
     """Wait until no handler's thread is left."""
     for thread in threading.enumerate():

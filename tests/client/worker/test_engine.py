@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
+from dataclasses import replace
 from random import Random
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -76,7 +77,9 @@ def queue(local: Local) -> JobQueue:
 
 
 def a_worker(queue: JobQueue, handler: Callable[[JobContext], Any], **settings: Any) -> Worker:
-    worker = Worker(queue, **{"max_poll_seconds": 0.002, "grace_seconds": 600.0, **settings})
+    worker = Worker(queue, **{"grace_seconds": 600.0, **settings})
+    # more often than a program may ask for it
+    worker._settings = replace(worker._settings, max_poll_seconds=0.002)
     worker.handler("mail")(handler)
     return worker
 

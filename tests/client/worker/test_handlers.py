@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from job_retry_client import Discard, Failure, JobContext, Snooze
+from job_retry_client import Discard, Failure, JobContext, RetryIn, Snooze
 from job_retry_client.worker.handlers import Handlers, Registered
 from job_retry_client.worker.outcomes import Completed, Released
 from tests.client.worker.fakes import PATIENCE_SECONDS, Gate, Running, a_context
@@ -234,6 +234,57 @@ def test_coroutine_middleware_is_refused_at_once(handlers: Handlers) -> None:
 
     with pytest.raises(TypeError, match="no coroutine function"):
         handlers.add_middleware(around)
+
+
+@pytest.mark.parametrize("kind", ["function", "coroutine"])
+def test_a_failed_run_is_logged_once_with_its_traceback(
+    handlers: Handlers, caplog: pytest.LogCaptureFixture, kind: str
+) -> None:
+    def fall(_context: JobContext) -> None:
+        raise LookupError("no such user")
+
+    async def fall_later(_context: JobContext) -> None:
+        raise LookupError("no such user")
+
+    handle(handlers, fall if kind == "function" else fall_later)
+    (record,) = caplog.records
+    assert (record.levelname, record.getMessage()) == (
+        "WARNING",
+        "job 7: the handler of 'mail' failed",
+    )
+    assert "LookupError: no such user" in caplog.text
+    assert "raise LookupError" in caplog.text
+
+
+def test_what_a_handler_says_on_purpose_is_a_line_of_the_log(
+    handlers: Handlers, caplog: pytest.LogCaptureFixture
+) -> None:
+    def say(context: JobContext) -> object:
+        words: list[Exception] = [Discard("bad address"), RetryIn(60, "busy"), Snooze(5)]
+        if context.job.id < 3:
+            raise words[context.job.id]
+        return {1, 2}
+
+    handlers.add("mail", Registered(say, None))
+    for number in range(4):
+        handlers.run(a_context(number))
+    assert caplog.messages == [
+        "job 0: the handler of 'mail' failed: Discard: bad address",
+        "job 1: the handler of 'mail' failed: RetryIn: busy",
+        "job 3: the handler's result is no JSON value: Object of type set is not JSON serializable",
+    ]
+    assert "Traceback" not in caplog.text
+
+
+def test_of_a_run_that_was_given_up_nothing_is_logged(
+    handlers: Handlers, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fall(context: JobContext) -> None:
+        context.end()
+        raise LookupError
+
+    handle(handlers, fall)
+    assert caplog.messages == []
 
 
 def test_an_unknown_type_is_given_back_later_and_told_once(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +33,8 @@ class Function:
         made = self.worker.lambda_handler()
         assert isinstance(made, LambdaWorker)
         made._clock = self.clock
+        # more often than a program may ask for it
+        made._settings = replace(made._settings, max_poll_seconds=0.002)
         self._handler = made
 
     def invoke(
@@ -128,6 +131,44 @@ def test_nothing_is_claimed_that_does_not_fit(
         assert summary == {"ended_by": "time"}
 
 
+def test_a_timeout_that_is_too_short_for_all_is_told_each_time(
+    function: Function, caplog: pytest.LogCaptureFixture
+) -> None:
+    function.handle(lambda _: None)
+    function.queue.add()
+    for _ in range(2):
+        assert function.invoke(10) == {"ended_by": "time"}
+    told, again = caplog.messages
+    assert told == again
+    assert told.startswith(
+        "no job is begun of 'mail': the invocation has 8.0 s for handlers, and these may take 60 s "
+        "or more; raise the function's timeout, or lower max_seconds"
+    )
+
+
+def test_a_timeout_that_is_too_short_for_some_is_told_once(
+    function: Function, caplog: pytest.LogCaptureFixture
+) -> None:
+    function.handle(lambda _: None, "quick", max_seconds=5)
+    function.handle(lambda _: None, "long", max_seconds=600)
+    function.handle(lambda _: None, "longer", max_seconds=700.5)
+    for _ in range(2):
+        function.invoke(100)
+    (told,) = caplog.messages
+    assert told.startswith("no job is begun of 'long', 'longer': ")
+    assert "600 s or more" in told
+    function.invoke(4)
+    assert "'quick'" in caplog.messages[-1]
+
+
+def test_a_timeout_that_is_long_enough_is_not_told(
+    function: Function, caplog: pytest.LogCaptureFixture
+) -> None:
+    function.handle(lambda _: None)
+    function.invoke(60 + LAST)
+    assert caplog.messages == []
+
+
 @pytest.mark.parametrize("seconds", [0, 0.5, LAST, -1])
 def test_with_hardly_any_time_nothing_is_claimed(function: Function, seconds: float) -> None:
     function.handle(lambda _: None, max_seconds=0.001)
@@ -214,6 +255,47 @@ def test_what_a_slow_claim_brings_too_late_is_given_back(function: Function) -> 
     assert summary["released"] == 1
     assert function.queue.jobs[1]["status"] == "queued"
     assert function.queue.jobs[1]["attempts"] == 0
+
+
+@pytest.mark.parametrize("seconds", [20, LAST + 5, 900])
+def test_a_job_of_an_unknown_type_waits_a_minute_whatever_time_is_left(
+    function: Function, seconds: float, caplog: pytest.LogCaptureFixture
+) -> None:
+    function.handle(lambda _: None, "known", max_seconds=5)
+    ids = function.queue.add("renamed_type", 3)
+    function.queue.add("known", 2)
+    summary = function.invoke(seconds)
+    assert summary == {"completed": 2, "released": 3, "ended_by": "idle"}
+    told = [(body["job_id"], body["delay_seconds"]) for body in function.queue.bodies("release")]
+    assert sorted(told) == [(each, 60) for each in ids]
+    assert [function.queue.jobs[each]["attempts"] for each in ids] == [0, 0, 0]
+    assert [text for text in caplog.messages if "no handler for job type" in text] == [
+        "no handler for job type 'renamed_type': its jobs are given back, every 60 s"
+    ]
+
+
+def test_without_any_handler_all_jobs_wait_a_minute(function: Function) -> None:
+    function.queue.add(number=2)
+    assert function.invoke() == {"released": 2, "ended_by": "idle"}
+    assert {body["delay_seconds"] for body in function.queue.bodies("release")} == {60}
+
+
+def test_what_does_not_fit_any_more_is_given_back_once(function: Function) -> None:
+    """It is due again at once, for others: this invocation names only what still fits."""
+
+    def after(verb: str, _body: object) -> None:
+        if verb == "claim":
+            function.clock.now += 5
+
+    function.handle(lambda _: None, "usual")
+    function.handle(lambda _: None, "quick", max_seconds=1)
+    function.queue.after = after
+    function.queue.add("usual", 3)
+    assert function.invoke(60 + LAST + 4) == {"released": 3, "ended_by": "idle"}
+    named = [claim.get("job_types") for claim in function.queue.bodies("claim")]
+    assert named[0] is None
+    assert {str(each) for each in named[1:]} == {"['quick']"}
+    assert len({body["job_id"] for body in function.queue.bodies("release")}) == 3
 
 
 @pytest.mark.parametrize("kind", ["function", "coroutine"])

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import signal
 import threading
+from datetime import timedelta
 from queue import SimpleQueue
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -42,7 +45,7 @@ def signals() -> Iterator[None]:
 
 
 def a_worker(queue: FakeQueue, handler: Callable[[JobContext], Any], **settings: Any) -> Worker:
-    worker = Worker(queue.client, **{"max_poll_seconds": 0.002, "grace_seconds": 600.0, **settings})
+    worker = Worker(queue.client, **{"grace_seconds": 600.0, **settings})
     worker.handler("mail")(handler)
     return worker
 
@@ -189,6 +192,40 @@ def test_a_stop_before_it_runs_is_not_forgotten(queue: FakeQueue) -> None:
     assert worker.run(until_idle=True) == {"completed": 1}
 
 
+def test_a_second_run_is_refused_and_leaves_the_first_alone(queue: FakeQueue) -> None:
+    gate = Gate()
+
+    async def work(_context: JobContext) -> str:
+        await asyncio.to_thread(gate.wait)
+        return "whole"
+
+    worker = a_worker(queue, work)
+    queue.add()
+    running = run(worker, until_idle=False)
+    gate.wait_for_arrivals()
+    with pytest.raises(RuntimeError, match="at work already"):
+        worker.run(until_idle=True)
+    invoke = worker.lambda_handler()
+    context = SimpleNamespace(get_remaining_time_in_millis=lambda: 900_000, log_stream_name="s")
+    with pytest.raises(RuntimeError, match="at work already"):
+        invoke({}, context)
+    worker.stop()
+    gate.open()
+    assert running.end() == {"completed": 1}
+    assert queue.jobs[1]["result"] == "whole"
+    queue.add()
+    assert worker.run(until_idle=True) == {"completed": 1}
+    queue.add()
+    assert invoke({}, context) == {"completed": 1, "ended_by": "idle"}
+
+
+def test_a_run_within_a_handler_is_refused(queue: FakeQueue) -> None:
+    worker = a_worker(queue, lambda _: worker.run(until_idle=True))
+    queue.add()
+    assert worker.run(until_idle=True) == {"failed": 1}
+    assert queue.jobs[1]["last_error"].startswith("RuntimeError: this worker is at work already")
+
+
 def test_coroutines_clean_up_before_it_returns(queue: FakeQueue) -> None:
     cleaned: list[bool] = []
 
@@ -210,7 +247,7 @@ def test_coroutines_clean_up_before_it_returns(queue: FakeQueue) -> None:
 def test_what_the_queue_does_not_understand_is_raised(queue: FakeQueue) -> None:
     queue.before = lambda _verb, _body: problem(422, "invalid_field")
     with pytest.raises(InvalidRequestError):
-        a_worker(queue, lambda _: None, lease_seconds=0).run()
+        a_worker(queue, lambda _: None).run()
 
 
 def test_another_signals_exception_stops_it(queue: FakeQueue) -> None:
@@ -313,10 +350,65 @@ def test_parentheses_that_were_forgotten_are_told(queue: FakeQueue) -> None:
         Worker(queue.client).handler(lambda _: None)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("concurrency", [0, -1])
-def test_no_concurrency_is_refused(queue: FakeQueue, concurrency: int) -> None:
-    with pytest.raises(ValueError, match="concurrency must be 1 or more"):
-        Worker(queue.client, concurrency=concurrency)
+def test_what_cannot_work_is_refused_where_it_is_registered(queue: FakeQueue) -> None:
+    worker = Worker(queue.client)
+    for nothing in (5, None, "send"):
+        given: Any = nothing
+        with pytest.raises(TypeError, match="a handler is a function, not"):
+            worker.handler("mail")(given)
+        with pytest.raises(TypeError, match="a middleware is a function, not"):
+            worker.middleware(given)
+    with pytest.raises(ValueError, match="not empty"):
+        worker.handler("")
+    worker.handler("mail")(lambda _: None)  # nothing is left of what was refused
+    queue.add()
+    assert worker.run(until_idle=True) == {"completed": 1}
+
+
+@pytest.mark.parametrize(
+    ("name", "given"),
+    [
+        ("concurrency", 0),
+        ("concurrency", -1),
+        ("lease_seconds", 0),
+        ("grace_seconds", -0.1),
+        ("grace_seconds", -math.inf),
+        ("grace_seconds", math.nan),
+        ("max_poll_seconds", 0),
+        ("max_poll_seconds", -1),
+        ("max_poll_seconds", 0.099),
+        ("max_poll_seconds", math.nan),
+        ("max_seconds", -1),
+        ("max_seconds", math.nan),
+    ],
+)
+def test_a_number_that_means_nothing_is_refused_at_once(
+    queue: FakeQueue, name: str, given: float
+) -> None:
+    settings: dict[str, Any] = {name: given}
+    with pytest.raises(ValueError, match=f"{name} must be .* or more, not {given}"):
+        Worker(queue.client, **settings)
+    if name == "max_seconds":
+        with pytest.raises(ValueError, match="max_seconds must be 0 or more"):
+            Worker(queue.client).handler("mail", max_seconds=given)
+
+
+@pytest.mark.parametrize(
+    ("name", "given"),
+    [
+        ("concurrency", 1.5),
+        ("concurrency", "4"),
+        ("lease_seconds", 30.5),
+        ("grace_seconds", "20"),
+        ("grace_seconds", None),
+        ("max_poll_seconds", "20"),
+        ("max_seconds", timedelta(seconds=5)),
+    ],
+)
+def test_what_is_no_number_is_refused_at_once(queue: FakeQueue, name: str, given: object) -> None:
+    settings: dict[str, Any] = {name: given}
+    with pytest.raises(TypeError, match=f"{name} must be"):
+        Worker(queue.client, **settings)
 
 
 def test_registering_gives_back_what_was_registered(queue: FakeQueue) -> None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import os
 from typing import TYPE_CHECKING, Any
 
 from job_retry_client.errors import JobQueueError, NoAnswerError, error_of
+from job_retry_client.json_text import load
 from job_retry_client.models import Job, TransactItems
 from job_retry_client.transports.base import Answer
 
@@ -88,5 +88,5 @@ class InProcessTransport:
         except JobRetryError as error:
             problem = problem_of(error)
             raise error_of(int(str(problem["status"])), problem) from error
-        job = Job.from_answer(json.loads(job_view(prepared.job)))
+        job = Job.from_answer(load(job_view(prepared.job)))
         return TransactItems(job, tuple(prepared.entries))

@@ -5,6 +5,8 @@ from __future__ import annotations
 from threading import Event, Lock
 from typing import TYPE_CHECKING, Any
 
+from job_retry_client.worker.numbers import wait_of
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -46,7 +48,7 @@ class JobContext:
 
     def wait(self, seconds: float) -> bool:
         """Sleep, but no longer than until the handler should stop; return whether it should."""
-        return self._interrupted.wait(seconds)
+        return self._interrupted.wait(wait_of(seconds))
 
     def report_progress(self, progress: Any) -> None:
         """Show people how far the job is; renews the lease, too, and costs a heartbeat.

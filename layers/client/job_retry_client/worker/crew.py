@@ -13,9 +13,11 @@ from job_retry_client.models import Failure
 from job_retry_client.queue import JobQueue
 from job_retry_client.retries import Retries
 from job_retry_client.worker.context import JobContext
+from job_retry_client.worker.descriptions import describe
 from job_retry_client.worker.leases import LeaseKeeper
 from job_retry_client.worker.ledger import MOST_CLAIMED, Ledger
-from job_retry_client.worker.outcomes import Released, describe
+from job_retry_client.worker.numbers import wait_of
+from job_retry_client.worker.outcomes import Released
 from job_retry_client.worker.polling import Polling
 from job_retry_client.worker.settling import Settler
 from job_retry_client.worker.slots import Slots
@@ -210,7 +212,7 @@ class Crew:
         return seconds if rest is None else min(seconds, rest)
 
     def _wait(self, seconds: float) -> None:
-        self._stop.wait(self._shortened(seconds))
+        self._stop.wait(wait_of(self._shortened(seconds)))
 
     def _ask(self, plan: ClaimPlan, max_jobs: int) -> Claim:
         return self._queue.claim(

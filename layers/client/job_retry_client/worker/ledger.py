@@ -6,6 +6,8 @@ from collections import Counter
 from threading import Condition
 from typing import TYPE_CHECKING
 
+from job_retry_client.worker.numbers import wait_of
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -114,7 +116,7 @@ class Ledger:
             seconds: to wait at most; None for no limit.
         """
         with self._changed:
-            if self._changed.wait_for(lambda: self._room > 0 or not may_wait(), seconds):
+            if self._changed.wait_for(lambda: self._room > 0 or not may_wait(), wait_of(seconds)):
                 enough = min(self._concurrency, MOST_CLAIMED)
                 self._changed.wait_for(
                     lambda: self._room >= enough or not may_wait(), _LINGER_SECONDS
@@ -126,24 +128,29 @@ class Ledger:
     ) -> None:
         """Wait until there are more `changes` than the caller saw."""
         with self._changed:
-            self._changed.wait_for(lambda: self._changes != changes or not may_wait(), seconds)
+            self._changed.wait_for(
+                lambda: self._changes != changes or not may_wait(), wait_of(seconds)
+            )
 
     def wait_until_claimed(self, may_wait: Callable[[], bool], seconds: float | None) -> None:
         """Wait until no more jobs will come."""
         with self._changed:
-            self._changed.wait_for(lambda: not (self._is_claiming and may_wait()), seconds)
+            self._changed.wait_for(lambda: not (self._is_claiming and may_wait()), wait_of(seconds))
 
     def wait_until_empty(self, may_wait: Callable[[], bool], seconds: float | None) -> None:
         """Wait until nothing is in hand, and nothing more will come."""
         with self._changed:
             self._changed.wait_for(
-                lambda: not may_wait() or (self.is_empty and not self._is_claiming), seconds
+                lambda: not may_wait() or (self.is_empty and not self._is_claiming),
+                wait_of(seconds),
             )
 
     def wait_until_told(self, seconds: float) -> None:
         """Wait until the queue has been told all, and nothing more will come."""
         with self._changed:
-            self._changed.wait_for(lambda: not (self._untold or self._is_claiming), seconds)
+            self._changed.wait_for(
+                lambda: not (self._untold or self._is_claiming), wait_of(seconds)
+            )
 
     @property
     def _room(self) -> int:

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import math
-import traceback
 from dataclasses import dataclass
 from datetime import timedelta
-from pathlib import Path
 from typing import Any, TypeAlias
 
 from job_retry_client.json_text import dump
 from job_retry_client.models import Failure
+from job_retry_client.worker.descriptions import describe, reasons_of, text_of
 
-_PACKAGE = str(Path(__file__).parent.parent)
-_SHOWN_LINES = 20  # of a traceback
-_MOST_CHARACTERS = 3_500  # the queue keeps 4 KB
-_LONGEST_MESSAGE = 1_000
 _LONGEST_RESULT = 2_000_000  # characters; the queue takes 256 KB, which escapes make longer
 
 
@@ -86,31 +81,14 @@ def outcome_of_error(error: BaseException) -> Outcome:
     if isinstance(error, Snooze):
         return Released(error.seconds)
     if isinstance(error, RetryIn):
-        return Failure(text_of(error), retry_in_seconds=error.seconds)
+        return Failure(_with_reasons(error), retry_in_seconds=error.seconds)
     if isinstance(error, Discard):
-        return Failure(text_of(error) or "discarded", retry=False)
+        return Failure(_with_reasons(error), retry=False)
     return Failure(describe(error))
 
 
-def describe(error: BaseException) -> str:
-    """Tell an exception in one line, which lists of jobs show, and its traceback's last lines."""
-    name = type(error).__name__
-    message = text_of(error)[:_LONGEST_MESSAGE]
-    line = f"{name}: {message}" if message else name
-    frames = traceback.extract_tb(error.__traceback__)
-    theirs = [each for each in frames if not each.filename.startswith(_PACKAGE)]
-    lines = "".join(traceback.format_list(theirs)).splitlines()
-    room = _MOST_CHARACTERS - len(line)
-    shown = "\n".join(lines[-_SHOWN_LINES:])[-room:]
-    return f"{line}\n{shown}" if shown else line
-
-
-def text_of(error: BaseException) -> str:
-    """Return an exception's text; that it raises something itself is part of it."""
-    try:
-        return str(error)
-    except BaseException as another:  # noqa: BLE001 - the handler's own code again
-        return f"its text cannot be told: {type(another).__name__}"
+def _with_reasons(error: Discard | RetryIn) -> str:
+    return "\n".join([text_of(error) or "discarded", *reasons_of(error)])
 
 
 def _whole_seconds(given: float | timedelta) -> int:

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from job_retry_client.errors import InvalidRequestError, TooLargeError
 from job_retry_client.models import Failure, Job
+from job_retry_client.worker.descriptions import text_of
 from job_retry_client.worker.leases import LOST
-from job_retry_client.worker.outcomes import Completed, Released, text_of
+from job_retry_client.worker.outcomes import Completed, Released
 from job_retry_client.worker.polling import asked_pause, growing_pause
 from job_retry_client.worker.slots import Slots
 

@@ -9,6 +9,7 @@ from queue import Empty, SimpleQueue
 from threading import Thread, current_thread, main_thread
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from job_retry_client.worker import numbers
 from job_retry_client.worker.aws_lambda import LambdaWorker
 from job_retry_client.worker.coroutines import CLEAN_UP_SECONDS
 from job_retry_client.worker.crew import MOST_JOB_TYPES, ClaimPlan, Crew, Settings
@@ -24,10 +25,11 @@ M = TypeVar("M", bound=Middleware)
 
 _SIGNAL, _END = "signal", "end"
 _LOOK_SECONDS = 0.5
+_LEAST_POLL_SECONDS = 0.1  # less is a loop that costs reads all the time
 
 
 class Worker:
-    """Claims jobs and has handlers work on them.
+    """Claims jobs and has handlers work on them; one `run`, or one invocation, at a time.
 
     Args:
         queue: that the jobs are in. The worker asks it once each time, and repeats by itself.
@@ -35,13 +37,18 @@ class Worker:
         concurrency: jobs at a time, each in a thread of its own; coroutines share one.
         lease_seconds: of its claims; by default what the job or its queue says. Heartbeats renew
             it, so it is how long a dead worker's jobs are stuck, not how long a job may take.
-        grace_seconds: for running handlers once the worker is to stop.
-        max_poll_seconds: an idle worker looks at least so often; it costs a read each time.
+        grace_seconds: for running handlers once the worker is to stop; ``math.inf`` waits for
+            them for ever, or until a second signal.
+        max_poll_seconds: an idle worker looks at least so often; it costs a read each time, so
+            it is 0.1 or more. With ``math.inf`` it looks when the queue says so.
         max_seconds: that a handler takes where its own `max_seconds` is not set; only a Lambda
             worker asks, which must know what it can still start.
         claims_all_types: also claim jobs that there is no handler for, to give them back with a
             line in the log; otherwise they are left to others.
         worker_id: for people to see; by default the host's name and the process's number.
+
+    Raises:
+        TypeError, ValueError: a number is none that a worker can keep to.
     """
 
     def __init__(  # noqa: PLR0913 - each is told above
@@ -57,18 +64,20 @@ class Worker:
         claims_all_types: bool = True,
         worker_id: str | None = None,
     ) -> None:
-        if concurrency < 1:
-            raise ValueError(f"concurrency must be 1 or more, not {concurrency}")
         self._queue = queue
-        self._lease_seconds = lease_seconds
-        self._max_seconds = max_seconds
+        self._lease_seconds = (
+            None if lease_seconds is None else numbers.count("lease_seconds", lease_seconds)
+        )
+        self._max_seconds = numbers.seconds("max_seconds", max_seconds)
         self._claims_all_types = claims_all_types
         self._settings = Settings(
             queues=[queues] if isinstance(queues, str) else list(queues),
             worker_id=worker_id or f"{socket.gethostname()}:{os.getpid()}"[-128:],
-            concurrency=concurrency,
-            grace_seconds=grace_seconds,
-            max_poll_seconds=max_poll_seconds,
+            concurrency=numbers.count("concurrency", concurrency),
+            grace_seconds=numbers.seconds("grace_seconds", grace_seconds),
+            max_poll_seconds=numbers.seconds(
+                "max_poll_seconds", max_poll_seconds, _LEAST_POLL_SECONDS
+            ),
         )
         self._handlers = Handlers()
         self._crew: Crew | None = None
@@ -85,11 +94,15 @@ class Worker:
             max_seconds: that it takes at most; a Lambda worker starts it only with so much time.
 
         Raises:
-            TypeError: the parentheses were forgotten.
-            ValueError: the type has a handler already.
+            TypeError: the parentheses were forgotten, or what is registered is no function.
+            ValueError: the type is empty or has a handler already, or the time is none.
         """
         if not isinstance(job_type, str):
             raise TypeError('say of which type: @worker.handler("send_mail")')
+        if not job_type:
+            raise ValueError("a job type is not empty")
+        if max_seconds is not None:
+            numbers.seconds("max_seconds", max_seconds)
 
         def register(handler: H) -> H:
             self._handlers.add(job_type, Registered(handler, max_seconds))
@@ -102,6 +115,9 @@ class Worker:
 
         It is given the `JobContext` and what it is to call with it, and returns what that
         returns. What is registered first is outermost.
+
+        Raises:
+            TypeError: it is no function, or a coroutine function.
         """
         self._handlers.add_middleware(middleware)
         return middleware
@@ -118,7 +134,12 @@ class Worker:
         Raises:
             InvalidRequestError, TypeError, ValueError: the queue does not understand what the
                 worker claims, or there are too few or too many types to claim.
+            RuntimeError: it runs already, in another thread or around the handler that asks.
         """
+        with self._handlers.in_use(CLEAN_UP_SECONDS):
+            return self._run(until_idle=until_idle)
+
+    def _run(self, *, until_idle: bool) -> Mapping[str, int]:
         crew = Crew(self._queue, self._handlers, self._settings, self._plan)
         self._crew = crew
         if self._is_stopped:
@@ -147,7 +168,6 @@ class Worker:
             crew.stop()  # where another signal's handler has raised something
             for number, handler in before.items():
                 signal.signal(number, handler)
-            self._handlers.event_loop.close(CLEAN_UP_SECONDS)
         if failures:
             raise failures[0]
         return crew.ledger.counts
@@ -166,7 +186,8 @@ class Worker:
         """Return a Lambda function's handler: it works until nothing is due or time is short.
 
         It starts no job whose handler may take longer than the invocation still lasts. The event
-        does not matter; any will do that wakes it.
+        does not matter; any will do that wakes it. While the worker is at work already, it raises
+        a RuntimeError.
         """
         return LambdaWorker(
             self._queue, self._handlers, self._settings, self._job_types, self._max_seconds
