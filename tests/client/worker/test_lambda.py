@@ -192,7 +192,7 @@ def test_time_goes_by_between_claims() -> None:
 
 
 def test_not_having_looked_at_all_lanes_is_no_end_before_the_time_is_short() -> None:
-    function = Function(max_seconds=50, max_poll_seconds=0.002)
+    function = Function(max_seconds=50)
 
     def after(_verb: str, _body: object) -> None:
         function.clock.now += 10
