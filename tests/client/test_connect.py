@@ -81,6 +81,11 @@ def test_https_with_a_token_is_not_signed(monkeypatch: pytest.MonkeyPatch) -> No
     assert signed(transport_of(API, token="abc")) == "Bearer abc"
 
 
+def test_a_variable_that_is_set_to_nothing_is_not_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JOB_RETRY_TOKEN", "")
+    assert signed(transport_of(API)).startswith("AWS4-HMAC-SHA256 ")
+
+
 @pytest.mark.parametrize("address", [API, "http://127.0.0.1:1"])
 def test_a_text_that_is_no_token_is_told_by_where_it_came_from(
     monkeypatch: pytest.MonkeyPatch, address: str

@@ -68,6 +68,13 @@ def test_a_replacement_character_that_was_sent_is_no_fault(text: str) -> None:
     assert text_of(event_of(body, JSON, length(body))) == text
 
 
+def test_an_event_made_by_hand_may_have_half_a_character() -> None:
+    event = event_of(b"{}", JSON, ("Content-Length", "14")) | {"body": '{"a":"\ufffd\ud800"}'}
+    assert text_of(event) == event["body"]
+    with pytest.raises(InvalidJsonError, match="not UTF-8"):
+        text_of(event | {"headers": {**event["headers"], "content-length": "13"}})
+
+
 @pytest.mark.parametrize("headers", [[], [("Content-Length", "")], [("Content-Length", "x")]])
 def test_without_a_length_nothing_can_be_said(headers: list[tuple[str, str]]) -> None:
     assert text_of(event_of(b'{"a":"\xff"}', JSON, *headers)) == '{"a":"\ufffd"}'

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from job_retry.job import Status
 from job_retry.memory import MemoryStore
 from tests.unit.builders import Queue
 
@@ -18,16 +19,19 @@ if TYPE_CHECKING:
 
 
 class LookedAtStore(MemoryStore):
-    """A store that counts the looks at each priority."""
+    """A store that counts the looks at each priority's waiting jobs."""
 
     def __init__(self) -> None:
         super().__init__()
         self.looks: Counter[int] = Counter()
+        self.rows_asked_for: Counter[int] = Counter()
 
-    def rows(self, partition: Partition, **more: Any) -> Page:
+    def rows(self, partition: Partition, *, limit: int, **more: Any) -> Page:
         """Count it."""
-        self.looks[partition.priority] += 1
-        return super().rows(partition, **more)
+        if partition.status is Status.QUEUED:
+            self.looks[partition.priority] += 1
+            self.rows_asked_for[partition.priority] += limit
+        return super().rows(partition, limit=limit, **more)
 
 
 def a_queue(lanes: int, *, seed: int = 1, pressed: bool = False) -> Queue:
@@ -83,13 +87,44 @@ def test_among_many_lanes_it_waits_for_a_few_claims(seed: int) -> None:
         assert before < 64 / 8
 
 
-def test_one_of_the_highest_is_enough_where_they_are_known() -> None:
+@pytest.mark.parametrize("seed", range(5))
+def test_what_another_has_taken_since_is_not_counted_on(seed: int) -> None:
+    ours = a_queue(8, seed=seed)
+    other = Queue(store=ours.store, clock=ours.clock, random=Random(seed + 100))
+    for _ in range(24):
+        ours.enqueue(priority=9)
+    claimed = [queue.claim_one().priority for _ in range(12) for queue in (ours, other)]
+    assert claimed == [9] * 24
+
+
+def test_nor_a_job_of_a_type_that_was_not_asked_for() -> None:
     queue = a_queue(8)
+    queue.enqueue("other", priority=9)
+    for _ in range(20):
+        first = queue.enqueue(priority=9)
+        assert queue.claim_one(job_types=frozenset({"mail"})).id == first.id
+        assert queue.claim_one(job_types=frozenset({"mail"})).priority == 0
+
+
+@pytest.mark.parametrize("lanes", [8, 64])
+def test_a_claim_looks_at_eight_lanes_more_of_the_higher_and_one_of_the_lowest(lanes: int) -> None:
+    queue = a_queue(lanes)
+    store: Any = queue.store
+    for _ in range(10):
+        queue.claim_one()
+    store.looks.clear()
+    for _ in range(50):
+        assert queue.claim_one().priority == 0
+        queue.clock.advance(ms=20)
+    assert store.looks[9] <= 50 * 9
+    assert store.looks[0] <= 50 * 2
+
+
+def test_under_press_the_rows_of_a_priority_are_shared_out_among_its_lanes() -> None:
+    queue = a_queue(8, pressed=True)
     store: Any = queue.store
     for _ in range(100):
         queue.enqueue(priority=9)
-    queue.claim_one()
-    store.looks.clear()
-    for _ in range(50):
-        assert queue.claim_one().priority == 9
-    assert store.looks[9] <= 2 * 50
+    store.rows_asked_for.clear()
+    queue.claim(max_jobs=10)
+    assert store.rows_asked_for[9] == 8 * 25

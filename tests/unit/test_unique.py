@@ -293,6 +293,28 @@ def test_a_requeue_on_an_old_record_takes_a_turn_of_its_own() -> None:
     assert (found.job.id, found.is_duplicate) == (job.id, True)
 
 
+class ReticentStore(MemoryStore):
+    """A store that names only the last of the keys that stand in a write's way."""
+
+    def add(self, job: Job, keys: Sequence[KeyWrite] = ()) -> None:
+        """Add it, or say little."""
+        try:
+            super().add(job, keys)
+        except KeyTakenError as taken:
+            raise KeyTakenError(taken.records[-1:]) from None
+
+
+def test_a_key_that_has_outlived_its_time_is_written_over_wherever_it_is_met() -> None:
+    queue = Queue(ReticentStore())
+    queue.enqueue(idempotency_key="r")
+    queue.clock.advance(seconds=25 * 3600)
+    first = queue.enqueue(unique_key="k")
+    asked = {"unique_key": "k", "idempotency_key": "r"}
+    assert once(queue, **asked).job.id == first.id
+    queue.engine.cancel(first.id)
+    assert once(queue, **asked).job.id == first.id
+
+
 class ForgetfulStore(MemoryStore):
     """A store that never frees a key."""
 

@@ -50,7 +50,7 @@ def transport_of(
     if not address:
         raise JobQueueError(f"where is the queue? Give its address, or set {URL_VARIABLE}")
     whose = "the token" if token else TOKEN_VARIABLE
-    token = token or os.environ.get(TOKEN_VARIABLE)
+    token = token or os.environ.get(TOKEN_VARIABLE) or None  # set to nothing is not set
     try:
         parts = urlsplit(address)
     except ValueError as error:

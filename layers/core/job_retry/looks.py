@@ -45,10 +45,6 @@ class Looks:
         heads = [each.head for each in seen if each and each.head is not None and each.head > now]
         return min(heads, default=None)
 
-    def due(self, lanes: Iterable[Partition], now: int) -> list[Partition]:
-        """Return those of the lanes in which a due job was left when they were last seen."""
-        return [each for each in lanes if self._is_known(each, now) and 0 < self._head(each) <= now]
-
     def likely(self, lanes: Sequence[Partition], now: int, *, alone: bool) -> list[Partition]:
         """Return the most promising lanes of a priority, to look at first.
 

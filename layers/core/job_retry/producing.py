@@ -108,7 +108,9 @@ class Producing(Deciding):
                 if write.goes_by_itself and write.record.key != key.key:
                     try:
                         self._store.take_key(write)
-                    except KeyTakenError:
+                    except KeyTakenError as taken:
+                        left = [each for each in taken.records if not is_held(each, None, now)]
+                        seen.update((each.key, each) for each in left)
                         return None
             return first
         return None

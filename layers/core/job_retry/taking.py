@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+from job_retry.contention import CALM_ROWS
 from job_retry.errors import StoreError
 from job_retry.job import Job, Status
 from job_retry.parallel import run_all
@@ -85,16 +87,14 @@ class Taking:
         Of the higher ones that is some more: a job there goes before what is due below,
         whichever lane it stands in.
         """
-        now = self.taken.at
         chosen = [
             lane
             for _, lanes in groupby(partitions, key=lambda each: each.priority)
-            for lane in self.looks.likely(list(lanes), now, alone=self.contention.alone)
+            for lane in self.looks.likely(list(lanes), self.taken.at, alone=self.contention.alone)
         ]
         lowest = min((each.priority for each in partitions), default=0)
-        if self.request.max_jobs == 1:  # one of those is enough
-            lowest = max([lowest, *(each.priority for each in self.looks.due(chosen, now))])
-        higher = [each for each in partitions if each.priority > lowest and each not in chosen]
+        known = set(chosen)
+        higher = [each for each in partitions if each.priority > lowest and each not in known]
         return chosen + self.looks.stalest(higher, _AT_ONCE)
 
     def _look(self, partitions: Sequence[Partition]) -> None:
@@ -103,9 +103,14 @@ class Taking:
         The query is not bounded by now: at the same price, the first row that is not due
         tells when to come back.
         """
-        limit = self.contention.rows
         partitions = sorted(partitions, key=lambda each: -each.priority)
-        pages = run_all(lambda each: self._page(each, limit, None), partitions)
+        together = Counter(each.priority for each in partitions)  # are chosen from as one
+
+        def look(lane: Partition) -> Page | None:
+            limit = max(self.contention.rows // together[lane.priority], CALM_ROWS)
+            return self._page(lane, limit, None)
+
+        pages = run_all(look, partitions)
         seen = list(zip(partitions, pages, strict=True))
         for priority, same in groupby(seen, key=lambda each: each[0].priority):
             self._take_again(partitions[0].queue, priority)

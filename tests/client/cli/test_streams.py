@@ -84,3 +84,22 @@ def test_a_reader_that_is_gone_is_no_error_to_tell(server: ReplyingServer) -> No
     code, told = shell(f"for n in 1 2 3; do {command}; done", server)
     assert code in (0, 1)
     assert told == ""
+
+
+def test_what_a_handler_prints_is_out_before_a_kill() -> None:
+    program = (
+        "import os, signal; from job_retry_client.cli.streams import prepare; prepare(); "
+        "print('done'); os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env={
+            **os.environ,
+            "PYTHONPATH": str(REPOSITORY / "layers/client"),
+            "PYTHONUNBUFFERED": "1",
+        },
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    assert done.stdout == "done\n"

@@ -41,9 +41,13 @@ def prepare() -> None:
     if output is None:
         raise OutputError("standard output is closed")
     if isinstance(output, io.TextIOWrapper):
-        encoding, is_by_line = output.encoding, output.line_buffering
-        # a terminal that lacks a character shows a ?
-        sys.stdout = Output(output.buffer, encoding, "replace", line_buffering=is_by_line)
+        sys.stdout = Output(
+            output.buffer,
+            output.encoding,
+            "replace",  # a terminal that lacks a character shows a ?
+            line_buffering=output.line_buffering,
+            write_through=output.write_through,  # as with PYTHONUNBUFFERED
+        )
     if isinstance(sys.stderr, io.TextIOWrapper):
         sys.stderr.reconfigure(errors="replace")
 
