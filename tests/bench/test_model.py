@@ -19,7 +19,7 @@ from bench.contention.scenario import Run, Scenario
 from bench.model.chance import Lognormal
 from bench.model.client import CONTROL, JOBS, ModelledDynamoDB
 from bench.model.world import World
-from job_retry import claiming, parallel
+from job_retry import parallel, taking
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -290,7 +290,7 @@ SMALL = Scenario(workers=8, lanes=2, warm_seconds=0.5, seconds=1.0)
 
 def test_the_same_seed_gives_the_same_run() -> None:
     assert Run(SMALL).play() == Run(SMALL).play()
-    assert vars(claiming)["run_all"] is parallel.run_all  # the layer's own again
+    assert vars(taking)["run_all"] is parallel.run_all  # the layer's own again
     assert Run(SMALL).play() != Run(replace(SMALL, seed=2)).play()
 
 
