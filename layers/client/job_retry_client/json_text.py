@@ -76,7 +76,7 @@ def _dump(value: Any) -> str:
 
 
 def _dump_by_digits(value: Any) -> str:
-    """Do as `_dump`, with any integers; several times as slow."""
+    """Do as `_dump`, with any integers; some twenty times as slow on small members."""
     match value:
         case bool():
             return _dump(value)

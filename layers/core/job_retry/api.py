@@ -38,6 +38,8 @@ __all__ = [
     "serve",
 ]
 
+_NO_UTF8 = "the body is not UTF-8"
+
 Handler = Callable[[dict[str, Any], LambdaContext], dict[str, Any]]
 
 
@@ -51,9 +53,6 @@ class _Resolver(APIGatewayHttpResolver):
     @staticmethod
     def _compile_regex(rule: str, base_regex: str = "^{}$") -> re.Pattern[str]:
         return re.compile(base_regex.format(re.sub(r"<(\w+)>", r"(?P<\1>[^/]+)", rule)))
-
-
-_NO_UTF8 = "the body is not UTF-8"
 
 
 def create_app() -> APIGatewayHttpResolver:

@@ -164,10 +164,8 @@ def expire(job: Job, *, now: int, random: Random) -> Change | None:
     if job.status is not Status.RUNNING or job.run_after >= now:
         return None
     target, values, attempt = _ended_run(
-        job, LEASE_EXPIRED, now=now, ended_at=job.run_after, random=random
+        job, LEASE_EXPIRED, now=now, ended_at=job.run_after, random=random, place=job.due_at
     )
-    if values["run_after"] == now and target is Status.QUEUED and job.due_at is not None:
-        values["run_after"] = job.due_at
     values["lease_token"] = None  # what the late worker still sends is told "lease_lost"
     return _change(Action.EXPIRE, job, target, values, attempt)
 
@@ -339,8 +337,12 @@ def _ended_run(
     random: Random,
     retry: bool = True,
     retry_in_seconds: int | None = None,
+    place: int | None = None,
 ) -> tuple[Status, dict[str, Any], Attempt]:
-    """Return the target, new values and history entry of a run that ended without success."""
+    """Return the target, new values and history entry of a run that ended without success.
+
+    ``place`` is when the job is due if it need not wait; None for now.
+    """
     number = job.failures + 1
     attempt = Attempt(
         number=number,
@@ -367,4 +369,5 @@ def _ended_run(
         )
     else:
         delay = retry_in_seconds * 1000
-    return Status.QUEUED, values | {"run_after": now + delay, "claimed_by": None}, attempt
+    due = now + delay if delay or place is None else place
+    return Status.QUEUED, values | {"run_after": due, "claimed_by": None}, attempt

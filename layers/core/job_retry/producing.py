@@ -10,7 +10,7 @@ from job_retry.job import Job, KeyRecord, NewJob
 from job_retry.lanes import QueueRecord
 from job_retry.store import IdTakenError, KeyTakenError
 from job_retry.transitions import Action
-from job_retry.unique import KeyWrite, content_of, is_held, new_keys
+from job_retry.unique import KeyWrite, content_of, is_held, new_keys, request_key
 
 
 class Enqueued(NamedTuple):
@@ -104,14 +104,14 @@ class Producing(Deciding):
                 seen[key.key] = key
                 continue
             first = _same_request(new, key, holder)
-            for write in new_keys(new, first.id, now, seen):
-                if write.goes_by_itself and write.record.key != key.key:
-                    try:
-                        self._store.take_key(write)
-                    except KeyTakenError as taken:
-                        left = [each for each in taken.records if not is_held(each, None, now)]
-                        seen.update((each.key, each) for each in left)
-                        return None
+            request = request_key(new, first.id, now, seen)
+            if request is not None and request.record.key != key.key:
+                try:
+                    self._store.take_key(request)
+                except KeyTakenError as taken:
+                    left = [each for each in taken.records if not is_held(each, None, now)]
+                    seen.update((each.key, each) for each in left)
+                    return None
             return first
         return None
 

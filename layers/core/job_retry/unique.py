@@ -44,14 +44,23 @@ def new_keys(new: NewJob, job_id: int, now: int, seen: Mapping[str, KeyRecord]) 
         seen: records, by key, that may be written over.
     """
     keys = []
-    if new.idempotency_key is not None:
-        key = f"{_REQUEST}{new.queue}#{new.idempotency_key}"
-        until = now + IDEMPOTENCY_SECONDS * 1000
-        record = KeyRecord(key, job_id, 0, content_of(new), until)
-        keys.append(KeyWrite(record, seen.get(key), goes_by_itself=True))
+    if (request := request_key(new, job_id, now, seen)) is not None:
+        keys.append(request)
     if (unique := unique_record(new, job_id, now)) is not None:
         keys.append(KeyWrite(unique, seen.get(unique.key)))
     return keys
+
+
+def request_key(
+    new: NewJob, job_id: int, now: int, seen: Mapping[str, KeyRecord]
+) -> KeyWrite | None:
+    """Return the idempotency key of a request that this job is the answer to; None for none."""
+    if new.idempotency_key is None:
+        return None
+    key = f"{_REQUEST}{new.queue}#{new.idempotency_key}"
+    until = now + IDEMPOTENCY_SECONDS * 1000
+    record = KeyRecord(key, job_id, 0, content_of(new), until)
+    return KeyWrite(record, seen.get(key), goes_by_itself=True)
 
 
 def unique_record(new: NewJob, job_id: int, now: int) -> KeyRecord | None:
