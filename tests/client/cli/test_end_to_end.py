@@ -3,28 +3,20 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import subprocess
-import sys
 from typing import TYPE_CHECKING
 
 import pytest
 
 from local.engine import why_no_dynoxide
 from local.ports import free_port
-from local.template import REPOSITORY
+from tests.client.cli.shell import in_shell
 from tests.conftest import skip_unless_ci
 from tests.local.processes import LocalRun
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
-
-JOB_RETRY = """
-set -euo pipefail
-job-retry() { "$PYTHON" -m job_retry_client "$@"; }
-"""
 
 SCRIPT = """
 for number in 1 2 3; do
@@ -63,19 +55,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalRun]:
 
 def run(server: LocalRun, script: str, tmp_path: Path) -> str:
     """Return what a script prints; it must succeed."""
-    done = subprocess.run(
-        ["bash", "-c", JOB_RETRY + script],
-        cwd=tmp_path,
-        env={
-            **os.environ,
-            "PYTHON": sys.executable,
-            "PYTHONPATH": str(REPOSITORY / "layers/client"),
-            "JOB_RETRY_URL": server.url,
-        },
-        check=False,
-        capture_output=True,
-        text=True,
-    )
+    done = in_shell("set -euo pipefail\n" + script, server.url, tmp_path)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

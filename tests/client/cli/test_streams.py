@@ -13,6 +13,7 @@ import pytest
 
 from local.template import REPOSITORY
 from tests.client.cli.fakes import job
+from tests.client.cli.shell import in_shell
 from tests.client.server import Reply, ReplyingServer
 
 if TYPE_CHECKING:
@@ -32,18 +33,7 @@ def server() -> Iterator[ReplyingServer]:
 
 def shell(command: str, server: ReplyingServer) -> tuple[int, str]:
     """Run a command of the shell's, and return its exit code and standard error."""
-    done = subprocess.run(
-        ["bash", "-c", f'job-retry() {{ "$PYTHON" -m job_retry_client "$@"; }}; {command}'],
-        env={
-            **os.environ,
-            "PYTHON": sys.executable,
-            "PYTHONPATH": str(REPOSITORY / "layers/client"),
-            "JOB_RETRY_URL": server.url,
-        },
-        check=False,
-        capture_output=True,
-        text=True,
-    )
+    done = in_shell(command, server.url)
     return done.returncode, done.stderr
 
 
